@@ -1,0 +1,30 @@
+//! One immutable, versioned list of all tools.
+//!
+//! Owns: naming, building, filtering, searching, fingerprints and drift. Never does: contact a
+//! server or run anything.
+
+use crate::model::{Fault, Problem, ToolDefinition};
+
+/// One list of everything, as it was at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    /// Grows with every change.
+    pub version: u64,
+    /// The tools: internal ones in file order, then each server's in the server's order.
+    pub tools: Vec<ToolDefinition>,
+    /// The servers that were asked, and what came of it.
+    pub servers: Vec<ServerListing>,
+    /// Findings about single items.
+    pub problems: Vec<Problem>,
+}
+
+/// What came of asking one server for its tools.
+#[derive(Debug, Clone)]
+pub struct ServerListing {
+    /// The server.
+    pub name: String,
+    /// Why nothing could be listed.
+    pub fault: Option<Fault>,
+    /// Whether something is missing.
+    pub partial: bool,
+}

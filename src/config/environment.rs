@@ -1,0 +1,117 @@
+//! The port to the process environment: variables and directories.
+//!
+//! Owns: the [`Environment`] trait, the real one and a fake for tests. Nothing else in the crate
+//! reads `std::env`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Variables and well-known directories of the process.
+pub trait Environment: Send + Sync {
+    /// The value of a variable; `None` when it is unset or not UTF-8.
+    fn var(&self, name: &str) -> Option<String>;
+    /// All variables that are UTF-8.
+    fn vars(&self) -> BTreeMap<String, String>;
+    /// The working directory.
+    fn cwd(&self) -> PathBuf;
+    /// The running binary, for entries that start it again (`${TOOLHOST}`).
+    fn executable(&self) -> Option<PathBuf>;
+    /// The user's home directory.
+    fn home(&self) -> Option<PathBuf>;
+    /// The user's configuration directory of toolhost.
+    fn config_dir(&self) -> Option<PathBuf>;
+    /// Where toolhost keeps what it remembers (audit, statistics, trust, eras).
+    fn state_dir(&self) -> Option<PathBuf>;
+    /// Where toolhost keeps what it may lose.
+    fn cache_dir(&self) -> Option<PathBuf>;
+}
+
+/// The environment of this process.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ProcessEnvironment;
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+impl Environment for ProcessEnvironment {
+    fn var(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn vars(&self) -> BTreeMap<String, String> {
+        std::env::vars_os()
+            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+            .collect()
+    }
+
+    fn cwd(&self) -> PathBuf {
+        std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        directories::BaseDirs::new().map(|d| d.home_dir().to_path_buf())
+    }
+
+    fn config_dir(&self) -> Option<PathBuf> {
+        project_dirs().map(|d| d.config_dir().to_path_buf())
+    }
+
+    fn state_dir(&self) -> Option<PathBuf> {
+        project_dirs().map(|d| d.state_dir().unwrap_or_else(|| d.data_local_dir()).to_path_buf())
+    }
+
+    fn cache_dir(&self) -> Option<PathBuf> {
+        project_dirs().map(|d| d.cache_dir().to_path_buf())
+    }
+}
+
+fn project_dirs() -> Option<directories::ProjectDirs> {
+    directories::ProjectDirs::from("", "", "toolhost")
+}
+
+/// A made-up environment, for tests and for embedding.
+#[derive(Debug, Clone, Default)]
+pub struct FixedEnvironment {
+    /// The variables.
+    pub vars: BTreeMap<String, String>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Home, configuration, state and cache directories stand below this one.
+    pub root: Option<PathBuf>,
+}
+
+impl Environment for FixedEnvironment {
+    fn var(&self, name: &str) -> Option<String> {
+        self.vars.get(name).cloned()
+    }
+
+    fn vars(&self) -> BTreeMap<String, String> {
+        self.vars.clone()
+    }
+
+    fn cwd(&self) -> PathBuf {
+        self.cwd.clone()
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        Some(PathBuf::from("/usr/bin/toolhost"))
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|r| r.join("home"))
+    }
+
+    fn config_dir(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|r| r.join("config"))
+    }
+
+    fn state_dir(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|r| r.join("state"))
+    }
+
+    fn cache_dir(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|r| r.join("cache"))
+    }
+}

@@ -1,0 +1,248 @@
+//! A configuration file as a tree in which every key and value knows where it stands.
+//!
+//! Owns: [`Node`], its positions and the typed look-ups with their error messages. Never does:
+//! read files (see `parse`), expand variables (see `expand`), or know what a key means.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{Place, Problem};
+
+/// One file's text, shared by all its nodes.
+#[derive(Debug)]
+pub struct SourceText {
+    /// The path as found or named.
+    pub path: Arc<PathBuf>,
+    /// The lines, for carets.
+    pub lines: Vec<Arc<str>>,
+}
+
+impl SourceText {
+    /// Splits a file's text into the lines that carets point into.
+    pub fn new(path: impl Into<PathBuf>, text: &str) -> Arc<Self> {
+        Arc::new(Self { path: Arc::new(path.into()), lines: text.lines().map(Arc::from).collect() })
+    }
+}
+
+/// A line and a column, both from 1; 0 means unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+/// A value of a file with its position.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// The value.
+    pub value: NodeValue,
+    /// Where it starts.
+    pub position: Position,
+    /// The file it stands in.
+    pub source: Arc<SourceText>,
+}
+
+/// The kinds of value a file may hold.
+#[derive(Debug, Clone)]
+pub enum NodeValue {
+    /// `null`, `~` or nothing.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number.
+    Number(serde_json::Number),
+    /// Text.
+    Text(String),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in file order.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The key's text.
+    pub text: String,
+    /// Where it stands.
+    pub position: Position,
+}
+
+impl Node {
+    /// The place of this node, for a message.
+    pub fn place(&self) -> Place {
+        place_in(&self.source, self.position)
+    }
+
+    /// The place of a key of this mapping, for a message.
+    pub fn place_of(&self, key: &Key) -> Place {
+        place_in(&self.source, key.position)
+    }
+
+    /// The value under `key`; `None` too when this is no mapping.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|(k, _)| k.text == key).map(|(_, v)| v)
+    }
+
+    /// The first of several spellings that is present, with the spelling found.
+    pub fn get_any<'k>(&self, keys: &[&'k str]) -> Option<(&'k str, &Self)> {
+        keys.iter().find_map(|k| self.get(k).map(|n| (*k, n)))
+    }
+
+    /// The key as it stands in the file.
+    pub fn key(&self, key: &str) -> Option<&Key> {
+        self.entries().iter().find(|(k, _)| k.text == key).map(|(k, _)| k)
+    }
+
+    /// The entries of a mapping; empty for anything else.
+    pub fn entries(&self) -> &[(Key, Self)] {
+        match &self.value {
+            NodeValue::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, NodeValue::Null)
+    }
+
+    /// What this is, as a word for messages.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            NodeValue::Null => "nothing",
+            NodeValue::Bool(_) => "a boolean",
+            NodeValue::Number(_) => "a number",
+            NodeValue::Text(_) => "text",
+            NodeValue::List(_) => "a list",
+            NodeValue::Map(_) => "a mapping",
+        }
+    }
+
+    /// A problem that points here: "expected …, found …".
+    pub fn expected(&self, what: &str) -> Problem {
+        Problem::error(format!("expected {what}, found {}", self.kind())).at(self.place())
+    }
+
+    /// The text of a text node.
+    ///
+    /// # Errors
+    /// A problem pointing here when it is something else.
+    pub fn as_text(&self) -> Result<&str, Problem> {
+        match &self.value {
+            NodeValue::Text(text) => Ok(text),
+            _ => Err(self.expected("text")),
+        }
+    }
+
+    /// Text, or a scalar written as text (`port: 80`, `flag: true`).
+    ///
+    /// # Errors
+    /// A problem pointing here when it is a list, a mapping or nothing.
+    pub fn as_scalar_text(&self) -> Result<String, Problem> {
+        match &self.value {
+            NodeValue::Text(text) => Ok(text.clone()),
+            NodeValue::Bool(value) => Ok(value.to_string()),
+            NodeValue::Number(value) => Ok(value.to_string()),
+            _ => Err(self.expected("text")),
+        }
+    }
+
+    /// The value of a boolean node.
+    ///
+    /// # Errors
+    /// A problem pointing here when it is something else.
+    pub fn as_bool(&self) -> Result<bool, Problem> {
+        match &self.value {
+            NodeValue::Bool(value) => Ok(*value),
+            _ => Err(self.expected("true or false")),
+        }
+    }
+
+    /// A whole number that is not negative.
+    ///
+    /// # Errors
+    /// A problem pointing here when it is something else.
+    pub fn as_count(&self) -> Result<u64, Problem> {
+        match &self.value {
+            NodeValue::Number(number) => {
+                number.as_u64().ok_or_else(|| self.expected("a whole number, 0 or more"))
+            }
+            _ => Err(self.expected("a whole number, 0 or more")),
+        }
+    }
+
+    /// The items of a list.
+    ///
+    /// # Errors
+    /// A problem pointing here when it is something else.
+    pub fn as_list(&self) -> Result<&[Self], Problem> {
+        match &self.value {
+            NodeValue::List(items) => Ok(items),
+            _ => Err(self.expected("a list")),
+        }
+    }
+
+    /// The entries of a mapping.
+    ///
+    /// # Errors
+    /// A problem pointing here when it is something else.
+    pub fn as_map(&self) -> Result<&[(Key, Self)], Problem> {
+        match &self.value {
+            NodeValue::Map(entries) => Ok(entries),
+            _ => Err(self.expected("a mapping")),
+        }
+    }
+
+    /// A list of texts, or one text as a list of one.
+    ///
+    /// # Errors
+    /// A problem pointing at the first thing that is not text.
+    pub fn as_texts(&self) -> Result<Vec<String>, Problem> {
+        match &self.value {
+            NodeValue::Text(text) => Ok(vec![text.clone()]),
+            NodeValue::List(items) => items.iter().map(Self::as_scalar_text).collect(),
+            _ => Err(self.expected("a list of texts")),
+        }
+    }
+
+    /// A duration: a number of seconds, or text such as `500ms`, `30s`, `2m`, `1h`.
+    ///
+    /// # Errors
+    /// A problem pointing here when it cannot be read.
+    pub fn as_duration(&self) -> Result<std::time::Duration, Problem> {
+        let parsed = match &self.value {
+            NodeValue::Number(number) => crate::util::units::duration(&number.to_string()),
+            NodeValue::Text(text) => crate::util::units::duration(text),
+            _ => None,
+        };
+        parsed.ok_or_else(|| self.expected("a duration such as 30, 500ms, 30s or 2m"))
+    }
+
+    /// The node as plain JSON, without positions.
+    pub fn to_json(&self) -> Value {
+        match &self.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(value) => Value::Bool(*value),
+            NodeValue::Number(value) => Value::Number(value.clone()),
+            NodeValue::Text(value) => Value::String(value.clone()),
+            NodeValue::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
+            NodeValue::Map(entries) => {
+                Value::Object(entries.iter().map(|(k, v)| (k.text.clone(), v.to_json())).collect())
+            }
+        }
+    }
+}
+
+fn place_in(source: &SourceText, position: Position) -> Place {
+    let text = position
+        .line
+        .checked_sub(1)
+        .and_then(|index| source.lines.get(index as usize).cloned())
+        .unwrap_or_else(|| Arc::from(""));
+    Place { file: Arc::clone(&source.path), line: position.line, column: position.column, text }
+}

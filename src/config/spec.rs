@@ -1,0 +1,295 @@
+//! What the files mean, after every pass: the input of `assembly`.
+//!
+//! Owns: the specs. Values here are expanded, defaulted and checked as far as configuration alone
+//! can check them; each keeps its place. Never does: open, start or contact anything.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::node::Node;
+use crate::model::{Place, Problem, ToolDefinition};
+
+/// Everything that was loaded.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// Internal tools, in file order, of every kind. Entries out of service are not here.
+    pub tools: Vec<ToolSpec>,
+    /// MCP servers, in file order. Entries out of service are not here.
+    pub servers: Vec<ServerSpec>,
+    /// Named views of the catalogue.
+    pub profiles: BTreeMap<String, ProfileSpec>,
+    /// Rules about who may call what; first match wins.
+    pub policy: Vec<PolicyRule>,
+    /// The statistics spool.
+    pub stats: RecordSpec,
+    /// The audit log.
+    pub audit: RecordSpec,
+    /// Named directories.
+    pub scopes: BTreeMap<String, PathBuf>,
+    /// All findings, errors and warnings, in file order.
+    pub problems: Vec<Problem>,
+    /// Entries that exist but are out of service, with the reason.
+    pub disabled: Vec<DisabledEntry>,
+    /// The files that were read, in order of precedence.
+    pub files: Vec<LoadedFile>,
+    /// Where files were looked for.
+    pub searched: Vec<PathBuf>,
+}
+
+/// One file that was read.
+#[derive(Debug, Clone)]
+pub struct LoadedFile {
+    /// The path; the embedded default has a made-up one.
+    pub path: PathBuf,
+    /// Whether it holds tools or servers.
+    pub role: FileRole,
+    /// How it was found.
+    pub layer: Layer,
+}
+
+/// What a file declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole {
+    /// Internal tools.
+    Tools,
+    /// MCP servers.
+    Servers,
+}
+
+/// How a file was found; decides trust and which settings it may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Named with `--tools` or `--mcp`.
+    Flag,
+    /// Named with `TOOLHOST_TOOLS` or `TOOLHOST_MCP`.
+    Variable,
+    /// Found upwards from the working directory.
+    Project,
+    /// In the user's configuration directory.
+    User,
+    /// Built into the binary.
+    Embedded,
+}
+
+/// An entry out of service.
+#[derive(Debug, Clone)]
+pub struct DisabledEntry {
+    /// Its name, as far as it has one.
+    pub name: String,
+    /// A tool entry or a server entry.
+    pub role: FileRole,
+    /// Why.
+    pub problem: Problem,
+}
+
+/// How files speak of one kind of internal tool. The registry of kinds hands these to the config
+/// compiler, which so never has to know a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct KindWords {
+    /// The type key, as in `kind: command`.
+    pub key: &'static str,
+    /// Other words for it in `kind`, `provider_type` and `type`.
+    pub aliases: &'static [&'static str],
+    /// Keys of an entry that this kind understands, beside the common ones.
+    pub keys: &'static [&'static str],
+    /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, beside the
+    /// list that holds for every entry.
+    pub expand: &'static [&'static str],
+    /// Whether an entry that names no kind is one of these.
+    pub claims: fn(&Node) -> bool,
+    /// For kinds that start something: lines that describe the whole of it, from the expanded
+    /// entry and the directory it is relative to. A person reads them, and trust is bound to them.
+    pub starts: Option<fn(&Node, &Path) -> Vec<String>>,
+}
+
+/// One internal tool, ready for its kind.
+#[derive(Debug, Clone)]
+pub struct ToolSpec {
+    /// The definition from the common keys; the kind may fill what is missing.
+    pub definition: ToolDefinition,
+    /// The type key of its kind.
+    pub kind: &'static str,
+    /// The whole entry after expansion, for the keys that only the kind understands.
+    pub entry: Node,
+    /// The directory relative paths are relative to: that of the file.
+    pub base_dir: PathBuf,
+    /// Where the entry stands.
+    pub place: Place,
+    /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
+    pub defaults: Option<Node>,
+    /// Whether it may start things.
+    pub trust: Trust,
+}
+
+/// Whether an entry may start things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// It may.
+    Trusted,
+    /// A person has to allow it first. Holds the key to remember and what to show.
+    Ask(TrustRequest),
+}
+
+/// What a person is asked to allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustRequest {
+    /// Hash over everything that would be started.
+    pub key: String,
+    /// The entry's name.
+    pub name: String,
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// Lines that describe it whole: command, arguments, directory, names of variables.
+    pub lines: Vec<String>,
+    /// What was allowed before under this name in this file, when it changed since.
+    pub previous: Option<Vec<String>>,
+}
+
+/// One MCP server.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    /// The key in the file; prefix of its tools' names.
+    pub name: String,
+    /// What the file says about it.
+    pub description: Option<String>,
+    /// How to reach it.
+    pub endpoint: Endpoint,
+    /// Which lifecycle to speak.
+    pub protocol: ProtocolChoice,
+    /// Silence that ends a call; progress starts it again.
+    pub timeout: Option<Duration>,
+    /// Bound on starting and agreeing on a version.
+    pub start_timeout: Option<Duration>,
+    /// Tools, prompts and resources to leave out; patterns with `*`.
+    pub exclude: Vec<String>,
+    /// Only these tools, when given; patterns with `*`.
+    pub include: Option<Vec<String>>,
+    /// Roots offered to the server.
+    pub roots: Vec<String>,
+    /// Share of calls when several servers offer one tool; `None` when the file is silent.
+    pub routing_weight: Option<f64>,
+    /// Definition changes never block.
+    pub dev: bool,
+    /// Tools declared in the file.
+    pub provides_tools: Vec<ToolDefinition>,
+    /// How often a failed attempt is repeated, for tools marked safe to repeat.
+    pub retries: u32,
+    /// Every call needs approval.
+    pub requires_approval: bool,
+    /// Where the entry stands.
+    pub place: Place,
+    /// Whether it may start things.
+    pub trust: Trust,
+}
+
+/// How to reach a server.
+#[derive(Debug, Clone)]
+pub enum Endpoint {
+    /// A child process.
+    Stdio {
+        /// The program, looked up in `PATH` when it has no slash.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables added to the clean environment.
+        env: BTreeMap<String, SecretString>,
+        /// Names of variables passed through from toolhost's own environment.
+        env_keys: Vec<String>,
+        /// Its working directory.
+        cwd: PathBuf,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint.
+        url: url::Url,
+        /// Headers of every request.
+        headers: Vec<(String, SecretString)>,
+        /// How to authenticate.
+        auth: AuthSpec,
+    },
+}
+
+/// How to authenticate at an HTTP server.
+#[derive(Debug, Clone)]
+pub enum AuthSpec {
+    /// Not at all.
+    None,
+    /// `Authorization: Bearer` with this token.
+    Bearer {
+        /// The token.
+        token: SecretString,
+        /// The variable it was read from, for messages.
+        variable: Option<String>,
+    },
+}
+
+/// Which lifecycle to speak with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProtocolChoice {
+    /// Find out and remember.
+    #[default]
+    Auto,
+    /// `initialize`.
+    Legacy,
+    /// `server/discover`.
+    Modern,
+}
+
+/// A named view of the catalogue.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileSpec {
+    /// Only names that match one of these patterns; empty means all.
+    pub include: Vec<String>,
+    /// Not these.
+    pub exclude: Vec<String>,
+    /// Only tools of these servers; empty means all.
+    pub servers: Vec<String>,
+    /// Only these categories; empty means all.
+    pub categories: Vec<String>,
+    /// Only these safety levels; empty means all.
+    pub safety: Vec<String>,
+}
+
+/// One rule about calls.
+#[derive(Debug, Clone)]
+pub struct PolicyRule {
+    /// A pattern over full names.
+    pub pattern: String,
+    /// What to do.
+    pub action: PolicyAction,
+    /// Where the rule stands.
+    pub place: Place,
+}
+
+/// What a rule decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyAction {
+    /// Run it.
+    Allow,
+    /// Ask a person.
+    Ask,
+    /// Refuse it.
+    Deny,
+}
+
+/// Settings of a record (statistics, audit).
+#[derive(Debug, Clone)]
+pub struct RecordSpec {
+    /// Whether it is kept.
+    pub enabled: bool,
+    /// Where, when not in the state directory.
+    pub path: Option<PathBuf>,
+    /// Whether each line is forced to the disk (`fsync`).
+    pub sync: bool,
+    /// How long rows are kept.
+    pub retention: Duration,
+}
+
+impl Default for RecordSpec {
+    fn default() -> Self {
+        Self { enabled: true, path: None, sync: false, retention: Duration::from_hours(90 * 24) }
+    }
+}

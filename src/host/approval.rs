@@ -1,0 +1,45 @@
+//! The port through which a person is asked.
+
+use async_trait::async_trait;
+
+use crate::model::{JsonObject, ToolDefinition};
+
+/// What a person is asked to approve.
+#[derive(Debug)]
+pub struct ApprovalRequest<'a> {
+    /// The tool.
+    pub definition: &'a ToolDefinition,
+    /// The arguments as they would be sent; secrets masked.
+    pub arguments: &'a JsonObject,
+    /// Why a person is asked: the rule, the entry's key, the server's hint.
+    pub reason: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// Go on.
+    Granted,
+    /// A person said no.
+    Refused,
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// Asks a person.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    /// Asks and waits for the answer.
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval;
+}
+
+/// Nobody is there.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NoApprover;
+
+#[async_trait]
+impl Approver for NoApprover {
+    async fn ask(&self, _request: &ApprovalRequest<'_>) -> Approval {
+        Approval::Nobody
+    }
+}

@@ -1,0 +1,112 @@
+//! What a front end asks of the host, and what it gets back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{CallMetadata, Fault, JsonObject, ToolDefinition, ToolResult};
+
+/// How far a listing reaches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Contact nothing: local tools and declared ones.
+    Declared,
+    /// Contact every server.
+    #[default]
+    Everything,
+    /// Contact only these servers (and list local tools too).
+    Servers(Vec<String>),
+}
+
+/// The arguments of a call as a person or program gave them.
+#[derive(Debug, Clone)]
+pub enum Arguments {
+    /// A whole object: used as it is.
+    Object(JsonObject),
+    /// `key=value` and `key:=json` words: texts are coerced by the tool's schema, and only by it.
+    Words(Vec<ArgumentWord>),
+}
+
+/// One word of a command line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgumentWord {
+    /// `key=value`: text until the schema says otherwise.
+    Text {
+        /// The property.
+        key: String,
+        /// The text, from the word or from the file it named.
+        value: String,
+    },
+    /// `key:=json`: a JSON value as it is.
+    Json {
+        /// The property.
+        key: String,
+        /// The value.
+        value: serde_json::Value,
+    },
+}
+
+/// Run a tool.
+#[derive(Debug, Clone)]
+pub struct CallRequest {
+    /// The name as typed: full, with another separator, or bare.
+    pub name: String,
+    /// Only these servers are considered (empty: everything).
+    pub servers: Vec<String>,
+    /// The arguments.
+    pub arguments: Arguments,
+    /// Overrides every configured timeout.
+    pub timeout: Option<Duration>,
+    /// Overrides every configured number of retries; still only for tools marked safe to repeat.
+    pub retries: Option<u32>,
+    /// Whether arguments and structured results are checked against their schemas.
+    pub validate: bool,
+    /// Approve without asking (`--yes`).
+    pub assume_yes: bool,
+    /// Variables for the tool.
+    pub environment: BTreeMap<String, String>,
+    /// The session, when the caller has one.
+    pub session: Option<String>,
+    /// Fires when the call should stop.
+    pub cancel: CancellationToken,
+}
+
+impl CallRequest {
+    /// A call with checked arguments and every default.
+    pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
+        Self {
+            name: name.into(),
+            servers: Vec::new(),
+            arguments,
+            timeout: None,
+            retries: None,
+            validate: true,
+            assume_yes: false,
+            environment: BTreeMap::new(),
+            session: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// A call that was dispatched.
+#[derive(Debug, Clone)]
+pub struct CallOutcome {
+    /// The tool that ran.
+    pub definition: ToolDefinition,
+    /// What it gave, or why nothing usable came. A result may carry a fault of its own.
+    pub result: Result<ToolResult, Fault>,
+    /// How it went.
+    pub metadata: CallMetadata,
+}
+
+impl CallOutcome {
+    /// The fault that decides the exit code, from either place.
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.result {
+            Ok(result) => result.fault.as_ref(),
+            Err(fault) => Some(fault),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The MCP client: one connection from bytes to typed answers, in both protocol eras.
+//!
+//! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
+//! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
+//! stay inside this room.
+
+pub mod transport;
+pub mod wire;

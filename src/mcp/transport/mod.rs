@@ -1,0 +1,1 @@
+//! The wires: how bytes reach a server and come back.

@@ -1,0 +1,109 @@
+//! The port between a connection and the bytes under it.
+//!
+//! Owns: [`Wire`] and the frames that cross it. A wire moves whole JSON-RPC messages as bytes,
+//! bounded in size, and reports every oddity it sees as an [`Arrival`] instead of hiding it. It
+//! never parses what is inside a message, and knows ids only to say which request failed.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::model::{Era, Fault};
+
+/// The largest message a server may send, after decompression.
+pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
+
+/// One message to send.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The message as one line of JSON, without the newline.
+    pub bytes: Bytes,
+    /// What it is.
+    pub kind: FrameKind,
+}
+
+/// What an outgoing message is; transports that need headers take them from here.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FrameKind {
+    /// A request that will be answered.
+    Request {
+        /// Its id.
+        id: Value,
+        /// Its method.
+        method: String,
+        /// The tool, prompt or resource it names (`Mcp-Name`).
+        name: Option<String>,
+        /// Further headers (`Mcp-Param-*`).
+        headers: Vec<(String, String)>,
+    },
+    /// A notification.
+    Notification {
+        /// Its method.
+        method: String,
+        /// The request it cancels, when it is a cancellation.
+        cancels: Option<Value>,
+    },
+    /// An answer to a request of the server.
+    Response,
+}
+
+/// Something that came from the server.
+#[derive(Debug, Clone)]
+pub enum Arrival {
+    /// One message.
+    Message {
+        /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
+        bytes: Bytes,
+        /// The request on whose own stream it came, for transports that have such streams.
+        stream_of: Option<Value>,
+    },
+    /// Something that is not a message but can be lived with (a banner on stdout, a wrong
+    /// content type): one line for the warnings.
+    Noise(String),
+    /// No answer will come to this request, and why.
+    Failed {
+        /// The request.
+        id: Value,
+        /// Why.
+        fault: Fault,
+    },
+    /// The wire is gone; nothing will come any more.
+    Closed(Fault),
+}
+
+/// What a wire can tell about the other side.
+#[derive(Debug, Clone, Default)]
+pub struct Vitals {
+    /// Process id of a child process.
+    pub pid: Option<u32>,
+    /// The end of its stderr, oldest line first.
+    pub stderr_tail: Vec<String>,
+}
+
+/// A duplex of JSON-RPC messages to one server.
+#[async_trait]
+pub trait Wire: Send + Sync + 'static {
+    /// Sends one message. Returns when it is handed over: written to the pipe, or accepted by the
+    /// HTTP server. Several sends may be under way at once.
+    ///
+    /// # Errors
+    /// When it could not be handed over; no answer will come.
+    async fn send(&self, frame: Frame) -> Result<(), Fault>;
+
+    /// The next thing that came. One caller only; cancel-safe. After [`Arrival::Closed`] it
+    /// returns that again.
+    async fn receive(&self) -> Arrival;
+
+    /// Tells the wire what was agreed on, for transports that repeat it in headers.
+    fn agreed(&self, era: Era, version: &str);
+
+    /// What a request is waiting for, for the message of a timeout ("the connection",
+    /// "response headers", "the rest of the answer").
+    fn waiting_for(&self, id: &Value) -> Option<String>;
+
+    /// What can be told about the other side.
+    fn vitals(&self) -> Vitals;
+
+    /// Ends the connection politely and within bounds. Idempotent.
+    async fn close(&self);
+}

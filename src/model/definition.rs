@@ -1,0 +1,266 @@
+//! What a tool is: its schema, where it comes from, how fast and how safe it says it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fault::Fault;
+use super::name::ToolName;
+use super::problem::Place;
+
+/// How fast a tool says it is; sets the default timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Speed {
+    /// About at once: 1 s.
+    Instant,
+    /// Within 5 s.
+    Fast,
+    /// Within 30 s.
+    #[default]
+    Medium,
+    /// Up to 300 s.
+    Slow,
+}
+
+impl Speed {
+    /// The timeout of a tool that names none.
+    pub fn default_timeout(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Instant => 1,
+            Self::Fast => 5,
+            Self::Medium => 30,
+            Self::Slow => 300,
+        })
+    }
+
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instant => "instant",
+            Self::Fast => "fast",
+            Self::Medium => "medium",
+            Self::Slow => "slow",
+        }
+    }
+
+    /// Reads the word used in files.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Instant, Self::Fast, Self::Medium, Self::Slow]
+            .into_iter()
+            .find(|s| s.as_str() == word)
+    }
+}
+
+/// What surrounds a tool while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Safety {
+    /// With the user's own rights (the default of internal tools).
+    #[default]
+    Native,
+    /// Confined as far as the system can.
+    Sandboxed,
+    /// On the other side of a protocol (the default of MCP tools).
+    External,
+}
+
+impl Safety {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Sandboxed => "sandboxed",
+            Self::External => "external",
+        }
+    }
+
+    /// Reads the word used in files.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Native, Self::Sandboxed, Self::External].into_iter().find(|s| s.as_str() == word)
+    }
+}
+
+/// Which half of the catalogue a tool belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Declared in `tools.yaml`.
+    Internal,
+    /// Offered by an MCP server.
+    Mcp,
+}
+
+impl Source {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+/// Whether a tool exists once, or once for each session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolScope {
+    /// One for all.
+    #[default]
+    Global,
+    /// Made for a session, with that session's context.
+    Session,
+}
+
+impl ToolScope {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// What the catalogue knows about a tool right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolStatus {
+    /// Seen on its live source, or local and ready.
+    #[default]
+    Live,
+    /// Declared in `provides_tools`; its server was not asked.
+    Declared,
+    /// Live, but different from its declaration.
+    Drifted,
+    /// Different from its pin.
+    Changed,
+    /// Cannot be called; the reason is in [`ToolDefinition::unavailable`].
+    Unavailable,
+    /// Live, but its schema could not be compiled, so arguments are not checked.
+    Unchecked,
+}
+
+impl ToolStatus {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Declared => "declared",
+            Self::Drifted => "drifted",
+            Self::Changed => "changed",
+            Self::Unavailable => "unavailable",
+            Self::Unchecked => "unchecked",
+        }
+    }
+}
+
+/// What a tool claims about its effects (MCP tool annotations). `None` means nothing was said.
+///
+/// These are claims of whoever wrote the tool: they may raise caution, never lower it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Annotations {
+    /// A title for people.
+    pub title: Option<String>,
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may destroy something.
+    pub destructive: Option<bool>,
+    /// Calling it twice is the same as calling it once.
+    pub idempotent: Option<bool>,
+    /// It reaches out of its own closed world.
+    pub open_world: Option<bool>,
+}
+
+/// Where a definition was read.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// An entry of a configuration file.
+    File(Place),
+    /// Told by the named server.
+    Server(String),
+}
+
+/// Everything the catalogue knows about one tool.
+///
+/// Text that came from a server is kept as it was sent; it is made safe when shown.
+#[derive(Debug, Clone)]
+pub struct ToolDefinition {
+    /// The full name.
+    pub name: ToolName,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// JSON Schema of the arguments; `{"type":"object"}` when nothing was said.
+    pub input_schema: Arc<Value>,
+    /// JSON Schema of the structured result.
+    pub output_schema: Option<Arc<Value>>,
+    /// The heading it is listed under.
+    pub category: Option<String>,
+    /// How fast it says it is.
+    pub speed: Speed,
+    /// What surrounds it while it runs.
+    pub safety: Safety,
+    /// Internal or MCP.
+    pub source: Source,
+    /// The provider kind: `builtin`, `command`, `mcp`, …
+    pub kind: &'static str,
+    /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
+    pub timeout: Option<Duration>,
+    /// How often a failed attempt is repeated.
+    pub retries: u32,
+    /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
+    pub repeatable: bool,
+    /// A person is asked before each call.
+    pub requires_approval: bool,
+    /// Global or made for each session.
+    pub scope: ToolScope,
+    /// The author's version of the definition.
+    pub version: Option<String>,
+    /// Claims about effects.
+    pub annotations: Annotations,
+    /// The definition exactly as an MCP server sent it, unknown fields included.
+    pub raw: Option<Arc<Value>>,
+    /// Where it was read.
+    pub origin: Origin,
+    /// Live, declared, drifted, …
+    pub status: ToolStatus,
+    /// Why it cannot be called, when it cannot.
+    pub unavailable: Option<Fault>,
+    /// Doubts about the definition, such as a schema that cannot be checked.
+    pub warnings: Vec<String>,
+    /// What a call may touch, in words: the program it starts, the directory it works in.
+    pub touches: Vec<String>,
+}
+
+impl ToolDefinition {
+    /// A definition with only a name; everything else has its default.
+    pub fn new(name: ToolName, source: Source, kind: &'static str, origin: Origin) -> Self {
+        let safety = match source {
+            Source::Internal => Safety::Native,
+            Source::Mcp => Safety::External,
+        };
+        Self {
+            name,
+            title: None,
+            description: None,
+            input_schema: Arc::new(serde_json::json!({ "type": "object" })),
+            output_schema: None,
+            category: None,
+            speed: Speed::default(),
+            safety,
+            source,
+            kind,
+            timeout: None,
+            retries: 0,
+            repeatable: false,
+            requires_approval: false,
+            scope: ToolScope::default(),
+            version: None,
+            annotations: Annotations::default(),
+            raw: None,
+            origin,
+            status: ToolStatus::default(),
+            unavailable: None,
+            warnings: Vec::new(),
+            touches: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The plain values everything else speaks: names, definitions, calls, results, faults, events.
+//!
+//! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
+
+pub mod call;
+pub mod definition;
+pub mod event;
+pub mod fault;
+pub mod name;
+pub mod problem;
+pub mod result;
+pub mod server;
+
+pub use call::{CallId, ToolCall, ToolContext};
+pub use definition::{
+    Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
+};
+pub use event::{Event, EventSink, LogLevel};
+pub use fault::{Fault, FaultKind, Phase, Signal};
+pub use name::ToolName;
+pub use problem::{Place, Problem, Severity};
+pub use result::{CallMetadata, ToolResult};
+pub use server::{Era, ServerState, ServerStatus};
+
+/// A JSON object with its keys in the order they were written.
+pub type JsonObject = serde_json::Map<String, serde_json::Value>;

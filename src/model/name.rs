@@ -1,0 +1,67 @@
+//! `{component}-{tool}`: how one catalogue names tools from many places.
+
+use std::fmt;
+
+/// The full name of a tool.
+///
+/// A tool declared in `tools.yaml` has no component and keeps its name; a tool of a component or
+/// an MCP server is written `{component}-{tool}`. The two parts are kept apart because a component
+/// or a tool may contain `-` itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolName {
+    component: Option<String>,
+    tool: String,
+}
+
+impl ToolName {
+    /// A tool that belongs to no component: its name is used as it is.
+    pub fn plain(tool: impl Into<String>) -> Self {
+        Self { component: None, tool: tool.into() }
+    }
+
+    /// The tool `tool` of the component or server `component`.
+    pub fn of(component: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self { component: Some(component.into()), tool: tool.into() }
+    }
+
+    /// The component or server, if the tool belongs to one.
+    pub fn component(&self) -> Option<&str> {
+        self.component.as_deref()
+    }
+
+    /// The tool's own name, as its owner knows it.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The name that is printed and recorded: `{component}-{tool}`, or the tool's own.
+    pub fn full(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.component {
+            Some(component) => write!(f, "{component}-{}", self.tool),
+            None => f.write_str(&self.tool),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ToolName;
+
+    #[test]
+    fn a_plain_tool_keeps_its_name() {
+        assert_eq!(ToolName::plain("calculator").full(), "calculator");
+    }
+
+    #[test]
+    fn a_component_tool_is_joined_with_a_dash() {
+        let name = ToolName::of("my-notes", "read");
+        assert_eq!(name.full(), "my-notes-read");
+        assert_eq!(name.component(), Some("my-notes"));
+    }
+}

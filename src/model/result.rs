@@ -1,0 +1,82 @@
+//! What a call gave: one shape for every kind of tool.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::call::CallId;
+use super::fault::Fault;
+
+/// The outcome of a call that reached its tool.
+#[derive(Debug, Clone, Default)]
+pub struct ToolResult {
+    /// Whether the tool says it worked.
+    pub success: bool,
+    /// The result as one value: text for text tools, the structured value when there is one.
+    pub output: Value,
+    /// Content blocks in MCP's shape, in order.
+    pub content: Vec<Value>,
+    /// The structured result, when the tool gave one.
+    pub structured: Option<Value>,
+    /// What is wrong with the result although it is shown (a broken output schema, an `isError`).
+    pub fault: Option<Fault>,
+    /// Doubts to show beside the result.
+    pub warnings: Vec<String>,
+    /// The `_meta` of an MCP result, or what an internal tool chose to add.
+    pub meta: Option<Value>,
+}
+
+impl ToolResult {
+    /// A successful text result.
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            success: true,
+            content: vec![serde_json::json!({ "type": "text", "text": text })],
+            output: Value::String(text),
+            ..Self::default()
+        }
+    }
+
+    /// A successful result with a JSON value; its compact JSON is the text block.
+    pub fn json(value: Value) -> Self {
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self {
+            success: true,
+            content: vec![serde_json::json!({ "type": "text", "text": text })],
+            structured: value.is_object().then(|| value.clone()),
+            output: value,
+            ..Self::default()
+        }
+    }
+
+    /// A well-formed no from the tool itself.
+    pub fn failure(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            success: false,
+            content: vec![serde_json::json!({ "type": "text", "text": message })],
+            output: Value::String(message.clone()),
+            fault: Some(Fault::tool(message)),
+            ..Self::default()
+        }
+    }
+}
+
+/// How a call went, beside what it gave.
+#[derive(Debug, Clone)]
+pub struct CallMetadata {
+    /// The call's identity in audit, statistics and history.
+    pub call_id: CallId,
+    /// From the first attempt to the answer, without connecting.
+    pub duration: Duration,
+    /// Time spent connecting to the server, when that was needed.
+    pub connect: Option<Duration>,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The protocol version spoken, for MCP tools.
+    pub protocol: Option<String>,
+}

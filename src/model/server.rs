@@ -1,0 +1,95 @@
+//! What is known about an MCP server at one moment.
+
+use std::time::Duration;
+
+use super::fault::Fault;
+
+/// Which lifecycle a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// `initialize`, up to revision 2025-11-25.
+    Legacy,
+    /// Stateless with `server/discover`, from revision 2026-07-28.
+    Modern,
+}
+
+impl Era {
+    /// The word used in output and in the era cache.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
+/// Where a server is in its life.
+#[derive(Debug, Clone)]
+pub enum ServerState {
+    /// Nothing was started.
+    Idle,
+    /// Being started or connected to.
+    Starting,
+    /// Connected and ready.
+    Ready,
+    /// Could not be started, or died.
+    Failed(Fault),
+    /// Ended by us.
+    Closed,
+}
+
+impl ServerState {
+    /// The word used in output.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Failed(_) => "failed",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// One row of `toolhost servers`.
+#[derive(Debug, Clone)]
+pub struct ServerStatus {
+    /// The name in `mcp.yaml`.
+    pub name: String,
+    /// What the file says about it.
+    pub description: Option<String>,
+    /// Where it is in its life.
+    pub state: ServerState,
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// The command line or URL.
+    pub endpoint: String,
+    /// The lifecycle it speaks, once known.
+    pub era: Option<Era>,
+    /// The protocol revision agreed on.
+    pub protocol: Option<String>,
+    /// The server's own name and version (claims, not identity).
+    pub server_info: Option<serde_json::Value>,
+    /// The capabilities it declared.
+    pub capabilities: Option<serde_json::Value>,
+    /// Its instructions for models.
+    pub instructions: Option<String>,
+    /// Process id of a child process.
+    pub pid: Option<u32>,
+    /// Resident memory of the child, in bytes.
+    pub memory: Option<u64>,
+    /// How long connecting took.
+    pub connect: Option<Duration>,
+    /// How long the newest ping took.
+    pub ping: Option<Duration>,
+    /// Number of tools listed.
+    pub tools: Option<usize>,
+    /// Number of resources listed, when asked.
+    pub resources: Option<usize>,
+    /// Number of prompts listed, when asked.
+    pub prompts: Option<usize>,
+    /// Deviations seen so far.
+    pub warnings: Vec<String>,
+    /// The end of what it wrote to stderr.
+    pub stderr_tail: Vec<String>,
+}

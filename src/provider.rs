@@ -1,0 +1,116 @@
+//! The contract between the host and whatever runs tools.
+//!
+//! Owns: [`ToolProvider`], the optional abilities beside it, and [`Kind`], the row by which a kind
+//! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
+//! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::config::environment::Environment;
+use crate::config::spec::{KindWords, ToolSpec};
+use crate::model::{
+    Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
+};
+
+/// What a provider offers at this moment.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The tools, in their owner's order.
+    pub tools: Vec<ToolDefinition>,
+    /// Items that had to be left out, and doubts; one bad item costs only itself.
+    pub problems: Vec<Problem>,
+    /// Whether something is missing from `tools` (a page, an item, a limit reached).
+    pub partial: bool,
+}
+
+/// A source of tools.
+#[async_trait]
+pub trait ToolProvider: Send + Sync {
+    /// The component its tools are named after, when they share one; servers always have one.
+    fn component(&self) -> Option<&str>;
+
+    /// What can be listed without starting or contacting anything: all tools of a local kind,
+    /// the declared ones of a server.
+    fn declared(&self) -> Vec<ToolDefinition>;
+
+    /// Whether [`ToolProvider::list`] has to start or contact something.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// The tools as they are now; connects when that is needed.
+    ///
+    /// # Errors
+    /// When nothing at all could be listed.
+    async fn list(&self) -> Result<Listing, Fault>;
+
+    /// Runs one attempt of a call. `call.name` is one of this provider's names.
+    ///
+    /// An answer that says "no" is an `Ok` whose `success` is false; `Err` means that no usable
+    /// answer came. Must stop soon after `context.cancel` fires, telling the tool so.
+    ///
+    /// # Errors
+    /// When the tool could not be reached, broke its protocol, or ran out of time.
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault>;
+
+    /// What a call would send or start, for `--dry-run`; connects at most for the tool list.
+    ///
+    /// # Errors
+    /// When the request cannot be built.
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault>;
+
+    /// Ends whatever was started. Idempotent; bounded in time by the provider.
+    async fn close(&self) {}
+
+    /// The ability to report on a server, for providers that are one.
+    fn as_server(&self) -> Option<&dyn Server> {
+        None
+    }
+}
+
+/// The exact request a call would make.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// One line: what would happen.
+    pub summary: String,
+    /// The request itself: argv and stdin, a JSON-RPC message, an HTTP request.
+    pub request: serde_json::Value,
+}
+
+/// An ability of providers that stand for a server.
+#[async_trait]
+pub trait Server: Send + Sync {
+    /// What is known without asking.
+    fn status(&self) -> ServerStatus;
+
+    /// Connects when needed, asks for a sign of life and returns the fresh status.
+    async fn check(&self) -> ServerStatus;
+}
+
+/// What a kind needs from the outside to build its provider.
+#[derive(Clone)]
+pub struct KindContext {
+    /// Variables and well-known directories.
+    pub environment: Arc<dyn Environment>,
+    /// Where toolhost keeps state (`None` when there is no home to keep it in).
+    pub state_dir: Option<PathBuf>,
+}
+
+/// What building a provider gave.
+pub struct Built {
+    /// The provider of all entries that could be built; `None` when there is none.
+    pub provider: Option<Arc<dyn ToolProvider>>,
+    /// What was wrong with the others.
+    pub problems: Vec<Problem>,
+}
+
+/// One row of the registry of kinds: how entries of this kind are recognised and built.
+pub struct Kind {
+    /// How a file speaks of it.
+    pub words: KindWords,
+    /// Builds one provider for all entries of this kind.
+    pub build: fn(Vec<ToolSpec>, &KindContext) -> Built,
+}

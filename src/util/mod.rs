@@ -1,0 +1,11 @@
+//! Small tools without knowledge of the domain.
+//!
+//! Owns: ports for time and ids, units, the one sanitiser for untrusted text, bounded buffers,
+//! atomic files. Never does: know a tool, a server or a command.
+
+pub mod clock;
+pub mod ids;
+pub mod pattern;
+pub mod process;
+pub mod text;
+pub mod units;

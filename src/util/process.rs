@@ -1,0 +1,399 @@
+//! Child processes that cannot outlive us: own session, clean environment, bounded farewell.
+//!
+//! Owns: starting a program without a shell, and ending it together with everything it started.
+//! Never does: interpret what the program writes, or decide what it may see.
+//!
+//! Each child leads a session and process group of its own, so that a signal reaches the wrappers
+//! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
+//! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
+//! (see [`adopt_orphans`]) and are ended by [`end_orphans`].
+#![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+/// A program to start. Nothing is inherited but what is named here.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The executable, resolved (see [`resolve`]).
+    pub path: PathBuf,
+    /// Its arguments, each passed as one.
+    pub args: Vec<String>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Whether stdin is a pipe; otherwise it is `/dev/null`.
+    pub stdin: bool,
+}
+
+/// How long each step of a farewell may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Grace {
+    /// After its stdin was closed.
+    pub eof: Duration,
+    /// After SIGTERM.
+    pub term: Duration,
+    /// After SIGKILL, to be reaped.
+    pub kill: Duration,
+}
+
+impl Default for Grace {
+    fn default() -> Self {
+        Self {
+            eof: Duration::from_secs(2),
+            term: Duration::from_secs(2),
+            kill: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A running child and its pipes. Dropping it kills its whole group at once.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    pid: u32,
+    /// The write end of its stdin, when it has one.
+    pub stdin: Option<ChildStdin>,
+    /// The read end of its stdout, until taken.
+    pub stdout: Option<ChildStdout>,
+    /// The read end of its stderr, until taken.
+    pub stderr: Option<ChildStderr>,
+    ended: bool,
+}
+
+impl Process {
+    /// Starts `program`.
+    ///
+    /// # Errors
+    /// What the system said: not found, not executable, bad directory, no more processes.
+    pub fn start(program: &Program) -> io::Result<Self> {
+        let mut command = tokio::process::Command::new(&program.path);
+        command
+            .args(&program.args)
+            .env_clear()
+            .envs(&program.env)
+            .current_dir(&program.cwd)
+            .stdin(if program.stdin { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // SAFETY: the closure runs in the child between fork and exec and calls only
+        // async-signal-safe system calls; it allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(prepare);
+        }
+        let mut child = command.spawn()?;
+        let pid = child.id().unwrap_or_default();
+        Ok(Self {
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            child,
+            pid,
+            ended: false,
+        })
+    }
+
+    /// The process id, which is also the id of its group and session.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits until the leader has exited. Cancel-safe; may be called again.
+    ///
+    /// # Errors
+    /// When the system cannot tell.
+    pub async fn exited(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Sends a signal to the whole group; a group that is gone already is fine.
+    pub fn signal(&self, signal: Signal) {
+        signal_group(self.pid, signal);
+    }
+
+    /// Ends the child and everything in its group: closes stdin, waits, SIGTERM, waits, SIGKILL.
+    ///
+    /// Returns the leader's exit status when it could be had within the grace.
+    pub async fn end(mut self, grace: Grace) -> Option<ExitStatus> {
+        drop(self.stdin.take());
+        let mut status = self.within(grace.eof).await;
+        // The group may outlive its leader: wrappers exit at end of file, their children do not.
+        if status.is_none() || group_alive(self.pid) {
+            self.signal(Signal::TERM);
+            status = self.gone(grace.term, status).await;
+        }
+        if status.is_none() || group_alive(self.pid) {
+            self.signal(Signal::KILL);
+            status = self.gone(grace.kill, status).await;
+        }
+        self.ended = true;
+        status
+    }
+
+    /// Ends the child at once: SIGKILL to the group, then reap the leader.
+    pub async fn kill(mut self, grace: Grace) -> Option<ExitStatus> {
+        self.signal(Signal::KILL);
+        let status = self.within(grace.kill).await;
+        self.ended = true;
+        status
+    }
+
+    async fn within(&mut self, limit: Duration) -> Option<ExitStatus> {
+        tokio::time::timeout(limit, self.child.wait()).await.ok()?.ok()
+    }
+
+    /// Waits until the leader is reaped and its group is empty, `limit` at most.
+    async fn gone(&mut self, limit: Duration, known: Option<ExitStatus>) -> Option<ExitStatus> {
+        let deadline = tokio::time::Instant::now() + limit;
+        let status = match known {
+            Some(status) => Some(status),
+            None => self.within(limit).await,
+        };
+        // There is no event for "the group is empty": poll, briefly and rarely.
+        while group_alive(self.pid) && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            reap_group(self.pid);
+        }
+        status
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+/// Runs in the child between fork and exec.
+fn prepare() -> io::Result<()> {
+    rustix::process::setsid()?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    rustix::process::setrlimit(
+        rustix::process::Resource::Core,
+        rustix::process::Rlimit { current: Some(0), maximum: Some(0) },
+    )?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(())
+}
+
+fn group(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+fn signal_group(pid: u32, signal: Signal) {
+    if let Some(pid) = group(pid) {
+        // ESRCH means the group is gone, which is what was wanted.
+        let _gone = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+fn group_alive(pid: u32) -> bool {
+    group(pid).is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+}
+
+/// Collects members of the group that re-parented to us, so that they do not stay as zombies.
+fn reap_group(pid: u32) {
+    if let Some(pid) = group(pid) {
+        while let Ok(Some(_)) = rustix::process::waitpgid(pid, rustix::process::WaitOptions::NOHANG)
+        {
+        }
+    }
+}
+
+/// Makes this process the parent of grandchildren whose parent died (Linux; elsewhere nothing).
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it such processes are merely harder to find; nothing else depends on it.
+        let _unsupported = rustix::process::set_child_subreaper(group(std::process::id()));
+    }
+}
+
+/// Kills and reaps every child this process still has; call it when all known ones are ended.
+///
+/// Returns how many were found.
+pub fn end_orphans() -> usize {
+    let children = children();
+    for pid in &children {
+        signal_group(*pid, Signal::KILL);
+        if let Some(pid) = group(*pid) {
+            let _gone = rustix::process::kill_process(pid, Signal::KILL);
+            let _reaped =
+                rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        }
+    }
+    children.len()
+}
+
+#[cfg(target_os = "linux")]
+fn children() -> Vec<u32> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|line| {
+            line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn children() -> Vec<u32> {
+    Vec::new()
+}
+
+/// Resident memory of a process in bytes (Linux; elsewhere `None`).
+pub fn resident_memory(pid: u32) -> Option<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
+}
+
+/// Why a program cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// No such file in any directory of `PATH`.
+    #[error("'{program}' was not found in PATH")]
+    NotInPath {
+        /// What was looked for.
+        program: String,
+        /// The directories searched, in order.
+        searched: Vec<PathBuf>,
+    },
+    /// A path that leads nowhere.
+    #[error("'{}' does not exist", .0.display())]
+    Missing(PathBuf),
+    /// A directory.
+    #[error("'{}' is a directory", .0.display())]
+    Directory(PathBuf),
+    /// A file without the right to execute it.
+    #[error("'{}' is not executable", .0.display())]
+    NotExecutable(PathBuf),
+}
+
+/// Finds the executable for `program`: a path as it is (relative to `cwd`), a bare name in `path`.
+///
+/// # Errors
+/// Says where it looked and why what it found cannot be started.
+pub fn resolve(program: &str, path: Option<&str>, cwd: &Path) -> Result<PathBuf, ResolveError> {
+    if program.contains('/') {
+        let file = cwd.join(program);
+        return check(&file).map(|()| file);
+    }
+    let searched: Vec<PathBuf> =
+        path.unwrap_or("/usr/local/bin:/usr/bin:/bin").split(':').map(PathBuf::from).collect();
+    let mut refused = None;
+    for directory in &searched {
+        let file = cwd.join(directory).join(program);
+        match check(&file) {
+            Ok(()) => return Ok(file),
+            Err(ResolveError::Missing(_)) => {}
+            Err(other) => refused = refused.or(Some(other)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| ResolveError::NotInPath { program: program.into(), searched }))
+}
+
+fn check(file: &Path) -> Result<(), ResolveError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(metadata) = std::fs::metadata(file) else {
+        return Err(ResolveError::Missing(file.into()));
+    };
+    if metadata.is_dir() {
+        Err(ResolveError::Directory(file.into()))
+    } else if metadata.permissions().mode() & 0o111 == 0 {
+        Err(ResolveError::NotExecutable(file.into()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Says how a process ended: `exited with 7`, `was killed by SIGSEGV`.
+pub fn show_exit(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with {code}"),
+        (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: BTreeMap::new(),
+            cwd: "/".into(),
+            stdin: true,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_polite_child_ends_at_end_of_file() {
+        let process = Process::start(&shell("cat >/dev/null; exit 3")).unwrap();
+        let status = process.end(Grace::default()).await.unwrap();
+        assert_eq!(status.code(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn a_stubborn_child_and_its_children_are_killed() {
+        let script = "trap '' TERM; (trap '' TERM; sleep 60) & echo $!; sleep 60";
+        let mut process = Process::start(&shell(script)).unwrap();
+        let pid = process.pid();
+        let mut line = String::new();
+        let stdout = process.stdout.take().unwrap();
+        tokio::io::AsyncBufReadExt::read_line(&mut tokio::io::BufReader::new(stdout), &mut line)
+            .await
+            .unwrap();
+        let step = Duration::from_millis(50);
+        process.end(Grace { eof: step, term: step, kill: Duration::from_secs(5) }).await;
+        assert!(!group_alive(pid), "the group of {pid} is still there; its child was {line}");
+    }
+
+    #[test]
+    fn a_missing_program_names_where_it_was_looked_for() {
+        let error = resolve("no-such-program", Some("/usr/bin:/bin"), Path::new("/")).unwrap_err();
+        let ResolveError::NotInPath { searched, .. } = error else { panic!("{error}") };
+        assert_eq!(searched.len(), 2);
+        assert!(matches!(resolve("/bin", None, Path::new("/")), Err(ResolveError::Directory(_))));
+    }
+}

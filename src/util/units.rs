@@ -1,0 +1,106 @@
+//! Durations and sizes as people write and read them.
+
+use std::time::Duration;
+
+/// Reads `30`, `0.5` (seconds), `500ms`, `30s`, `2m`, `1h`, `7d`.
+///
+/// Returns `None` for anything else, negative values, and what does not fit.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().ok()?;
+    let seconds = match unit.trim() {
+        "" | "s" | "sec" => number,
+        "us" => number / 1e6,
+        "ms" => number / 1e3,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        "d" => number * 86_400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Reads `1024`, `64KiB`, `16MiB`, `1GiB`, and the decimal `kB`, `MB`, `GB`.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().ok()?;
+    let factor: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "KiB" | "K" | "k" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+/// Writes a duration with three significant digits: `850 µs`, `1.25 ms`, `12.3 s`.
+pub fn show_duration(value: Duration) -> String {
+    let seconds = value.as_secs_f64();
+    let (number, unit) = if seconds < 1e-3 {
+        (seconds * 1e6, "µs")
+    } else if seconds < 1.0 {
+        (seconds * 1e3, "ms")
+    } else {
+        (seconds, "s")
+    };
+    let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+    format!("{number:.decimals$} {unit}")
+}
+
+/// Writes a size in binary units: `512 B`, `8.0 MiB`.
+pub fn show_size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    #[expect(clippy::cast_precision_loss, reason = "for people, to one decimal")]
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = usize::from(unit > 0);
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_every_unit() {
+        assert_eq!(duration("30"), Some(Duration::from_secs(30)));
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("1.5"), Some(Duration::from_millis(1500)));
+        assert_eq!(duration("2m"), Some(Duration::from_mins(2)));
+        assert_eq!(duration("7d"), Some(Duration::from_hours(168)));
+    }
+
+    #[test]
+    fn nonsense_is_not_a_duration() {
+        for text in ["", "-1", "ten", "1e999s", "1.2.3", "5 parsecs", "99999999999999999999999d"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        assert_eq!(size("16MiB"), Some(16 << 20));
+        assert_eq!(size("99999999999999999999"), None);
+        assert_eq!(show_size(8 << 20), "8.0 MiB");
+        assert_eq!(show_size(512), "512 B");
+    }
+
+    #[test]
+    fn durations_are_written_with_three_digits() {
+        assert_eq!(show_duration(Duration::from_micros(850)), "850 µs");
+        assert_eq!(show_duration(Duration::from_micros(1250)), "1.25 ms");
+        assert_eq!(show_duration(Duration::from_millis(12_340)), "12.3 s");
+    }
+}
