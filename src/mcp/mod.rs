@@ -4,5 +4,6 @@
 //! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
+pub mod message;
 pub mod transport;
 pub mod wire;

@@ -7,5 +7,6 @@ pub mod clock;
 pub mod ids;
 pub mod pattern;
 pub mod process;
+pub mod tail;
 pub mod text;
 pub mod units;
