@@ -6,10 +6,10 @@
 //! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
 //! that they can be shown exactly, parsed item by item, and refused when they nest too deep.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use serde::Deserialize as _;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -86,10 +86,14 @@ pub fn parse(text: &str) -> Result<Value, Fault> {
 pub fn read(bytes: &Bytes) -> Reading {
     let mut doubts = Vec::new();
     let lossy = String::from_utf8_lossy(bytes);
-    if matches!(lossy, std::borrow::Cow::Owned(_)) {
+    if matches!(lossy, Cow::Owned(_)) {
         doubts.push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
     }
-    let text = lossy.trim_start_matches('\u{feff}').trim();
+    let repaired = replace_lone_surrogates(&lossy);
+    if matches!(repaired, Cow::Owned(_)) {
+        doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
+    }
+    let text = repaired.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
         return Reading::Messages(Vec::new(), doubts);
     }
@@ -137,28 +141,8 @@ fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
 
 fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    let repaired;
-    let mut text = text;
-    let stream = serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>();
-    for item in stream {
-        let item = match item {
-            Ok(item) => item,
-            Err(error) if messages.is_empty() && is_lone_surrogate(&error) => {
-                doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".into());
-                repaired = replace_lone_surrogates(text);
-                text = &repaired;
-                return read_objects(text, doubts);
-            }
-            Err(error) => return Err(error),
-        };
-        let envelope = match Envelope::read(item.get()) {
-            Err(error) if is_lone_surrogate(&error) => {
-                doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".into());
-                Envelope::read(&replace_lone_surrogates(item.get()))?
-            }
-            other => other?,
-        };
-        messages.push(envelope.classify(doubts));
+    for item in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+        messages.push(Envelope::read(item?.get())?.classify(doubts));
     }
     if messages.len() > 1 {
         doubts.push(format!("{} messages came on one line", messages.len()));
@@ -185,11 +169,6 @@ fn not_json(error: &serde_json::Error, text: &str) -> Fault {
     }
 }
 
-fn is_lone_surrogate(error: &serde_json::Error) -> bool {
-    let text = error.to_string();
-    text.contains("surrogate") || text.contains("unexpected end of hex escape")
-}
-
 /// The text around a column of its (only) line.
 fn around(text: &str, column: usize) -> String {
     let from = column.saturating_sub(60);
@@ -204,41 +183,42 @@ fn head(text: &str, limit: usize) -> String {
     out
 }
 
-/// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`.
-pub(crate) fn replace_lone_surrogates(text: &str) -> String {
+/// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
+    let suspect =
+        memchr::memmem::find(bytes, b"\\ud").or_else(|| memchr::memmem::find(bytes, b"\\uD"));
+    if suspect.is_none() {
+        return Cow::Borrowed(text);
+    }
     let mut out = Vec::with_capacity(bytes.len());
+    let mut changed = false;
     let mut i = 0;
-    while i < bytes.len() {
-        if bytes[i] != b'\\' {
-            out.push(bytes[i]);
-            i += 1;
-            continue;
-        }
-        match unit(bytes, i) {
-            Some(high) if (0xD800..0xDC00).contains(&high) => {
-                let low = unit(bytes, i + 6);
-                if low.is_some_and(|low| (0xDC00..0xE000).contains(&low)) {
-                    out.extend_from_slice(&bytes[i..i + 12]);
-                    i += 12;
-                } else {
-                    out.extend_from_slice(b"\\ufffd");
-                    i += 6;
-                }
-            }
-            Some(low) if (0xDC00..0xE000).contains(&low) => {
+    while let Some(byte) = bytes.get(i) {
+        // An escape is six bytes when it names a code unit and two otherwise.
+        let length = match (byte, unit(bytes, i)) {
+            (b'\\', Some(0xD800..0xDC00)) if is_low(unit(bytes, i + 6)) => 12,
+            (b'\\', Some(0xD800..0xE000)) => {
+                changed = true;
                 out.extend_from_slice(b"\\ufffd");
                 i += 6;
+                continue;
             }
-            _ => {
-                // Any other escape is two bytes as far as this scan cares.
-                let end = (i + 2).min(bytes.len());
-                out.extend_from_slice(&bytes[i..end]);
-                i = end;
-            }
-        }
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        let end = (i + length).min(bytes.len());
+        out.extend_from_slice(bytes.get(i..end).unwrap_or_default());
+        i = end;
     }
-    String::from_utf8_lossy(&out).into_owned()
+    match String::from_utf8(out) {
+        Ok(repaired) if changed => Cow::Owned(repaired),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn is_low(unit: Option<u32>) -> bool {
+    matches!(unit, Some(0xDC00..0xE000))
 }
 
 /// The code unit of a `\uXXXX` escape that starts at `at`.
@@ -274,17 +254,17 @@ impl Envelope {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
                 let mut e = Envelope::default();
-                while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
                     match key.as_ref() {
                         "jsonrpc" => e.jsonrpc = Some(map.next_value()?),
                         "id" => e.take_id(map.next_value::<Box<RawValue>>()?.get()),
                         "method" => e.method = Some(map.next_value()?),
                         "params" => e.params = Some(map.next_value()?),
-                        "result" if e.result.is_some() => {
-                            e.doubled.push("result");
-                            map.next_value::<IgnoredAny>()?;
+                        "result" => {
+                            if e.result.replace(map.next_value()?).is_some() {
+                                e.doubled.push("result");
+                            }
                         }
-                        "result" => e.result = Some(map.next_value()?),
                         "error" => e.error = Some(map.next_value()?),
                         _ => {
                             map.next_value::<IgnoredAny>()?;
@@ -297,18 +277,18 @@ impl Envelope {
         serde_json::Deserializer::from_str(text).deserialize_map(Members)
     }
 
-    /// The first of several ids counts; a later one is a doubt.
+    /// The last of several ids counts, as in most readers of JSON; that there were several is a
+    /// doubt.
     fn take_id(&mut self, text: &str) {
-        if self.id.is_some() {
+        let id = serde_json::from_str(text).unwrap_or(Value::Null);
+        if self.id.replace(id).is_some() {
             self.doubled.push("id");
-        } else {
-            self.id = Some(serde_json::from_str(text).unwrap_or(Value::Null));
         }
     }
 
     fn classify(self, doubts: &mut Vec<String>) -> Message {
         for key in &self.doubled {
-            doubts.push(format!("a message has the key \"{key}\" twice; the first one counts"));
+            doubts.push(format!("a message has the key \"{key}\" twice; the last one counts"));
         }
         let version = self.check_version();
         if let Some(method) = &self.method {
@@ -345,24 +325,20 @@ impl Envelope {
 
 /// A JSON-RPC error as a fault: of kind tool when it is well formed, protocol when it is not.
 fn server_error(text: &str) -> Fault {
-    #[derive(serde::Deserialize)]
-    struct Wellformed {
-        code: i64,
-        message: String,
-        data: Option<Value>,
-    }
     let value = match parse(text) {
         Ok(value) => value,
         Err(fault) => return fault,
     };
-    match Wellformed::deserialize(&value) {
-        Ok(error) => {
-            let fault = Fault::tool(format!("error {}: {}", error.code, error.message));
-            fault.data(serde_json::json!({ "code": error.code, "data": error.data }))
-        }
-        Err(reason) => Fault::protocol(format!("an answer's error is malformed: {reason}"))
-            .detail(head(text, 200)),
-    }
+    let code = value.get("code").and_then(Value::as_i64);
+    let message = value.get("message").and_then(Value::as_str);
+    let (Some(code), Some(message)) = (code, message) else {
+        return Fault::protocol(
+            "an answer's error is malformed: it needs a whole-number code and a text message",
+        )
+        .detail(format!("error: {}", head(text, 200)));
+    };
+    Fault::tool(format!("error {code}: {message}"))
+        .data(serde_json::json!({ "code": code, "data": value.get("data") }))
 }
 
 /// The code of a JSON-RPC error that became a fault.
@@ -460,7 +436,7 @@ mod tests {
             panic!("unreadable")
         };
         assert_eq!(doubts.len(), 2);
-        assert!(matches!(&messages[0], Message::Answer { id, .. } if *id == 1));
+        assert!(matches!(&messages[0], Message::Answer { id, .. } if *id == 2));
         let two = r#"{"jsonrpc":"2.0","method":"a"} {"jsonrpc":"2.0","method":"b"}"#;
         let Reading::Messages(messages, doubts) = read(&Bytes::from_static(two.as_bytes())) else {
             panic!("unreadable")
