@@ -1,1 +1,3 @@
 //! The wires: how bytes reach a server and come back.
+
+pub mod http;
