@@ -68,13 +68,13 @@ pub fn read(server: &str, item: Value, modern: bool) -> Result<ToolDefinition, S
         Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema.clone())),
         Some(other) => return Err(bad("its outputSchema", other)),
     }
-    warn(&mut tool, map);
+    warn(&mut tool);
     tool.touches.push(format!("whatever the server '{server}' can reach"));
     tool.raw = Some(Arc::new(item));
     Ok(tool)
 }
 
-fn warn(tool: &mut ToolDefinition, map: &serde_json::Map<String, Value>) {
+fn warn(tool: &mut ToolDefinition) {
     if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         tool.warnings.push("its inputSchema does not say \"type\": \"object\"".to_owned());
     }
