@@ -5,6 +5,7 @@
 //! `mcp.yaml` starts it as a child process (`toolhost demo-server`). Never does: touch a file, the
 //! network or the environment; everything it changes is forgotten when it ends.
 
+mod eof;
 mod notes;
 mod prompts;
 mod resources;
@@ -18,6 +19,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 
 use crate::model::Fault;
 
+use eof::Watched;
 pub use server::DemoServer;
 
 /// Serves the demo set on stdin and stdout until stdin ends.
@@ -35,7 +37,9 @@ where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
-    let running = match DemoServer::default().serve((input, output)).await {
+    let server = DemoServer::default();
+    let input = Watched { input, ended: server.left.clone() };
+    let running = match server.serve((input, output)).await {
         Ok(running) => running,
         // A client that leaves before its first word, or after a probe, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use tokio_util::sync::CancellationToken;
 
 use super::notes::Notes;
 use super::tools::{self, Call};
@@ -24,13 +25,19 @@ use super::{prompts, resources};
 #[derive(Debug)]
 pub struct DemoServer {
     pub(super) notes: Notes,
+    /// Fires when the client has hung up, although calls may still run.
+    pub(super) left: CancellationToken,
     /// The least severe level a client of the older era wants to hear.
     minimum: AtomicU8,
 }
 
 impl Default for DemoServer {
     fn default() -> Self {
-        Self { notes: Notes::default(), minimum: AtomicU8::new(severity(LoggingLevel::Info)) }
+        Self {
+            notes: Notes::default(),
+            left: CancellationToken::new(),
+            minimum: AtomicU8::new(severity(LoggingLevel::Info)),
+        }
     }
 }
 

@@ -335,6 +335,39 @@ async fn the_prompt_takes_arguments_and_completes_them() {
 }
 
 #[tokio::test]
+async fn a_call_that_only_waits_ends_when_the_client_has_hung_up() {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+    let (mut near, input) = tokio::io::duplex(4096);
+    let (output, answers) = tokio::io::duplex(4096);
+    let server = tokio::spawn(serve(input, output));
+    let call = |id, name, arguments| {
+        json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": name, "arguments": arguments, "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            } },
+        })
+    };
+    let calls = format!(
+        "{}\n{}\n",
+        call(1, "slow", json!({ "seconds": 30 })),
+        call(2, "echo", json!({ "message": "quick" }))
+    );
+    near.write_all(calls.as_bytes()).await.unwrap();
+    drop(near);
+    let mut answers = tokio::io::BufReader::new(answers).lines();
+    let mut got = String::new();
+    while let Some(line) = answers.next_line().await.unwrap() {
+        got.push_str(&line);
+    }
+    assert!(got.contains("quick"), "{got}");
+    assert!(got.contains("cancelled after"), "{got}");
+    server.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_before_its_first_word_is_no_failure() {
     let (near, far) = tokio::io::duplex(64);
     drop(near);

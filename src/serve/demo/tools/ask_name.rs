@@ -30,7 +30,7 @@ impl DemoTool for AskName {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         if let Some(responses) = &call.request.input_responses {
             let Some(response) = responses.get(QUESTION) else {
                 return Err(ErrorData::invalid_params("the answer 'name' is missing", None));
@@ -52,7 +52,7 @@ impl DemoTool for AskName {
             return Ok(InputRequiredResult::from_input_requests(questions).into());
         }
         tokio::select! {
-            () = call.context.ct.cancelled() => Ok(super::refused("cancelled")),
+            () = call.unwanted(server) => Ok(super::refused("cancelled")),
             answer = call.context.peer.create_elicitation_with_timeout(form, Some(PATIENCE)) => {
                 Ok(match answer {
                     Ok(answer) => greet(&answer),

@@ -53,6 +53,14 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Waits until nobody wants the answer any more.
+    async fn unwanted(&self, server: &DemoServer) {
+        tokio::select! {
+            () = self.context.ct.cancelled() => (),
+            () = server.left.cancelled() => (),
+        }
+    }
+
     /// The arguments as `T`; the error is what the caller gets to read.
     fn arguments<T: DeserializeOwned>(&self) -> Result<T, CallToolResponse> {
         let arguments = self.request.arguments.clone().unwrap_or_default();

@@ -1,12 +1,12 @@
 //! `slow`: takes its time, says how far it is, and stops when told to.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{CallToolResponse, ErrorData, ProgressNotificationParam, Tool};
 use serde::Deserialize;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::{Call, DemoServer, DemoTool};
 
@@ -52,7 +52,7 @@ impl DemoTool for Slow {
         .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { seconds } = match call.arguments() {
             Ok(arguments) => arguments,
             Err(refusal) => return Ok(refusal),
@@ -61,7 +61,7 @@ impl DemoTool for Slow {
             return Ok(super::refused("'seconds' must be between 0 and 30"));
         }
         let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let waited = wait(total, &call.context.ct, |done| report(&call, done, total));
+        let waited = wait(total, call.unwanted(server), |done| report(&call, done, total));
         Ok(match waited.await {
             Ok(()) => super::text(format!("waited {seconds} s")),
             Err(done) => super::refused(format!("cancelled after {:.1} s", done.as_secs_f64())),
@@ -72,15 +72,16 @@ impl DemoTool for Slow {
 /// Waits in steps and reports each; the error is how far it came before it was cancelled.
 async fn wait<Report: Future<Output = ()> + Send>(
     total: Duration,
-    cancelled: &CancellationToken,
+    unwanted: impl Future<Output = ()> + Send,
     report: impl Fn(Duration) -> Report + Send,
 ) -> Result<(), Duration> {
+    let mut unwanted = pin!(unwanted);
     let mut waited = Duration::ZERO;
     while waited < total {
         let step = STEP.min(total - waited);
         tokio::select! {
             biased;
-            () = cancelled.cancelled() => return Err(waited),
+            () = &mut unwanted => return Err(waited),
             () = tokio::time::sleep(step) => waited += step,
         }
         report(waited).await;
@@ -103,13 +104,15 @@ async fn report(call: &Call, done: Duration, total: Duration) {
 mod tests {
     use std::sync::Mutex;
 
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
     #[tokio::test]
     async fn cancelling_ends_the_wait_at_the_step_it_is_in() {
         let cancelled = CancellationToken::new();
         let report = |_| std::future::ready(cancelled.cancel());
-        assert_eq!(wait(Duration::from_secs(30), &cancelled, report).await, Err(STEP));
+        assert_eq!(wait(Duration::from_secs(30), cancelled.cancelled(), report).await, Err(STEP));
     }
 
     #[tokio::test]
@@ -117,7 +120,7 @@ mod tests {
         let steps = Mutex::new(Vec::new());
         let total = Duration::from_millis(150);
         let report = |done| std::future::ready(steps.lock().unwrap().push(done));
-        assert_eq!(wait(total, &CancellationToken::new(), report).await, Ok(()));
+        assert_eq!(wait(total, std::future::pending(), report).await, Ok(()));
         assert_eq!(*steps.lock().unwrap(), [STEP, total]);
     }
 }
