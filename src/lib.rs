@@ -6,4 +6,5 @@ pub mod mcp;
 pub mod model;
 pub mod provider;
 pub mod providers;
+pub mod serve;
 pub mod util;
