@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::config::environment::Environment;
-use crate::config::spec::{KindWords, ToolSpec, Trust, TrustRequest};
+use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
     Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
@@ -81,42 +81,19 @@ pub trait Server: Send + Sync {
     async fn check(&self) -> ServerStatus;
 }
 
-/// Decides whether something that was never allowed may be started; a person may be asked.
-#[async_trait]
-pub trait TrustGate: Send + Sync {
-    /// Allows it, or says why not.
-    ///
-    /// # Errors
-    /// A fault of kind denied that names the command which allows it.
-    async fn permit(&self, request: &TrustRequest) -> Result<(), Fault>;
-}
-
-/// Lets trusted entries pass and asks the gate about the others.
+/// Lets an entry start something only if that was allowed.
+///
+/// Front ends ask a person before they assemble the host; whatever is still open by then is
+/// refused here, next to where it would start.
 ///
 /// # Errors
-/// As [`TrustGate::permit`].
-pub async fn permit(gate: &dyn TrustGate, trust: &Trust) -> Result<(), Fault> {
-    match trust {
-        Trust::Trusted => Ok(()),
-        Trust::Ask(request) => gate.permit(request).await,
-    }
-}
-
-/// Allows nothing that was not allowed before.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct ClosedGate;
-
-#[async_trait]
-impl TrustGate for ClosedGate {
-    async fn permit(&self, request: &TrustRequest) -> Result<(), Fault> {
-        let file = request.file.display();
-        Err(Fault::denied(format!(
-            "'{}' of {file} was never allowed to start anything",
-            request.name
-        ))
+/// A fault of kind denied that shows what would start and names the command which allows it.
+pub fn permit(trust: &Trust) -> Result<(), Fault> {
+    let Trust::Ask(request) = trust else { return Ok(()) };
+    let file = request.file.display();
+    Err(Fault::denied(format!("'{}' of {file} was never allowed to start anything", request.name))
         .details(request.lines.iter().cloned())
         .hint(format!("look at it, then allow it with: toolhost trust {file}")))
-    }
 }
 
 /// What a kind needs from the outside to build its provider.
@@ -126,8 +103,6 @@ pub struct KindContext {
     pub environment: Arc<dyn Environment>,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
-    /// Asked before an entry starts something that was never allowed.
-    pub trust: Arc<dyn TrustGate>,
 }
 
 /// What building a provider gave.

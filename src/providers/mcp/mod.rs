@@ -24,7 +24,7 @@ use crate::model::{
     Era, Event, EventSink, Fault, FaultKind, Listing, Phase, ServerState, ServerStatus, Signal,
     ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Preview, Server, ToolProvider, TrustGate};
+use crate::provider::{Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
 use slot::Slot;
 
@@ -44,8 +44,6 @@ pub struct McpSetup {
     pub eras: Arc<EraMemory>,
     /// Where events go.
     pub events: EventSink,
-    /// Asked before an entry starts something that was never allowed.
-    pub trust: Arc<dyn TrustGate>,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
 }
@@ -97,9 +95,7 @@ impl McpProvider {
             return Ok(connection);
         }
         slot.may_start()?;
-        crate::provider::permit(self.setup.trust.as_ref(), &self.spec.trust)
-            .await
-            .map_err(|fault| fault.server(&self.spec.name))?;
+        permit(&self.spec.trust).map_err(|fault| fault.server(&self.spec.name))?;
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup).await {
             Ok(connection) => {
