@@ -5,4 +5,5 @@ pub mod host;
 pub mod mcp;
 pub mod model;
 pub mod provider;
+pub mod providers;
 pub mod util;
