@@ -5,3 +5,4 @@
 //! arguments, ask for approval, keep deadlines or repeat — the host does that once for all kinds.
 
 pub mod builtin;
+pub mod command;
