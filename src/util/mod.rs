@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod ids;
+pub mod jq;
 pub mod pattern;
 pub mod process;
 pub mod tail;
