@@ -21,6 +21,7 @@ use jaq_core::{Compiler, Ctx, Vars};
 use serde_json::Value;
 
 use budget::{Budget, Limited, Limits, Run};
+use weave::Woven;
 
 /// The longest filter, in bytes.
 const LONGEST_FILTER: usize = 8 * 1024;
@@ -66,10 +67,9 @@ fn query_within(filter: &str, input: &Value, limits: &Limits) -> Result<Vec<Valu
 
 fn run(filter: &str, input: &Value, limits: &Limits) -> Result<Vec<Value>, String> {
     let input = value::from_json(input);
-    let main = Def { name: MAIN, args: Vec::new(), body: weave::term(parse(filter)?) };
-    let prelude: Vec<Def<&str>> = prelude().iter().cloned().chain([main]).collect();
+    let main = Def { name: MAIN, args: Vec::new(), body: parse(filter)? };
     let arena = Arena::default();
-    let modules = Loader::new(prelude)
+    let modules = Loader::new(with_prelude(weave::definition(main)))
         .load(&arena, File { code: MAIN, path: () })
         .map_err(|_| "the filter cannot be loaded".to_owned())?;
     let natives = jaq_core::funs()
@@ -107,9 +107,25 @@ fn run(filter: &str, input: &Value, limits: &Limits) -> Result<Vec<Value>, Strin
 /// The name under which the user's filter is defined; no filter can spell it.
 const MAIN: &str = "toolhost_main_filter";
 
+/// A definition, after those of jq's own that it needs. Compiling all of them would cost most of
+/// the time of a small query.
+fn with_prelude(main: Woven<'_>) -> Vec<Def<&str>> {
+    let mut wanted = main.calls;
+    let mut needed = vec![main.definition];
+    // A definition calls itself or earlier ones only, so one pass from the end finds them all.
+    for woven in prelude().iter().rev() {
+        if wanted.contains(woven.definition.name) {
+            wanted.extend(&woven.calls);
+            needed.push(woven.definition.clone());
+        }
+    }
+    needed.reverse();
+    needed
+}
+
 /// jq's own definitions, parsed and woven once for the whole program.
-fn prelude() -> &'static [Def<&'static str>] {
-    static PRELUDE: OnceLock<Vec<Def<&'static str>>> = OnceLock::new();
+fn prelude() -> &'static [Woven<'static>] {
+    static PRELUDE: OnceLock<Vec<Woven<'static>>> = OnceLock::new();
     PRELUDE.get_or_init(|| {
         jaq_core::defs()
             .chain(jaq_std::defs())
@@ -134,7 +150,7 @@ fn parse(filter: &str) -> Result<Term<&str>, String> {
         }
         None => "the filter is wrong".to_owned(),
     })?;
-    let result = Parser::new(&tokens).parse(|parser| parser.term());
+    let result = Parser::new(&tokens).parse(Parser::term);
     result.map_err(|errors| match errors.first() {
         Some((expected, found)) => {
             let spot = found.map_or_else(|| "at the end".to_owned(), |token| at(token.as_str()));

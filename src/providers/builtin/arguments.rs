@@ -14,7 +14,7 @@ impl Arguments<'_> {
     ///
     /// # Errors
     /// A usage fault when it is missing or something else.
-    pub(super) fn text(&self, key: &str) -> Result<String, Fault> {
+    pub(super) fn text(self, key: &str) -> Result<String, Fault> {
         self.optional_text(key)?.ok_or_else(|| Fault::usage(format!("'{key}' is missing")))
     }
 
@@ -22,7 +22,7 @@ impl Arguments<'_> {
     ///
     /// # Errors
     /// A usage fault when it is something else.
-    pub(super) fn optional_text(&self, key: &str) -> Result<Option<String>, Fault> {
+    pub(super) fn optional_text(self, key: &str) -> Result<Option<String>, Fault> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
             Some(serde_json::Value::String(text)) => Ok(Some(text.clone())),
@@ -34,7 +34,7 @@ impl Arguments<'_> {
     ///
     /// # Errors
     /// A usage fault when it is something else.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Fault> {
+    pub(super) fn number(self, key: &str) -> Result<Option<f64>, Fault> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
             Some(value) => value
@@ -48,7 +48,7 @@ impl Arguments<'_> {
     ///
     /// # Errors
     /// A usage fault that lists the words.
-    pub(super) fn word<'w>(&self, key: &str, words: &[&'w str]) -> Result<&'w str, Fault> {
+    pub(super) fn word<'w>(self, key: &str, words: &[&'w str]) -> Result<&'w str, Fault> {
         let given = self.optional_text(key)?;
         let found = match &given {
             Some(given) => words.iter().find(|word| *word == given),

@@ -39,7 +39,7 @@ pub(super) const DIGEST: Function = Function {
     }),
 };
 
-fn input(arguments: &Arguments<'_>) -> Result<Vec<u8>, Fault> {
+fn input(arguments: Arguments<'_>) -> Result<Vec<u8>, Fault> {
     let (text, hex, base64) = (
         arguments.optional_text("text")?,
         arguments.optional_text("hex")?,
@@ -102,7 +102,7 @@ mod tests {
     fn digest(arguments: serde_json::Value) -> String {
         let serde_json::Value::Object(arguments) = arguments else { panic!("not an object") };
         let Run::Now(run) = DIGEST.run else { panic!("runs at once") };
-        match run(&crate::util::clock::SystemClock, &Arguments(&arguments)) {
+        match run(&crate::util::clock::SystemClock, Arguments(&arguments)) {
             Ok(result) => result.output.as_str().unwrap().to_owned(),
             Err(fault) => fault.to_string(),
         }

@@ -17,7 +17,6 @@ mod time;
 mod uuid;
 mod wait;
 
-use std::future::Future;
 use std::pin::Pin;
 
 use serde_json::Value;
@@ -57,7 +56,7 @@ struct Function {
 /// How a function runs.
 enum Run {
     /// At once.
-    Now(fn(&dyn Clock, &Arguments<'_>) -> Outcome),
+    Now(fn(&dyn Clock, Arguments<'_>) -> Outcome),
     /// Over time, with progress and cancellation.
     Later(for<'a> fn(&'a ToolContext, Arguments<'a>) -> Later<'a>),
 }

@@ -113,7 +113,7 @@ impl ToolProvider for BuiltinProvider {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let arguments = Arguments(&call.arguments);
         match self.function(call)?.run {
-            Run::Now(run) => run(self.clock.as_ref(), &arguments),
+            Run::Now(run) => run(self.clock.as_ref(), arguments),
             Run::Later(run) => run(context, arguments).await,
         }
     }

@@ -163,9 +163,8 @@ fn clusters(text: &str) -> Vec<&str> {
     let (mut previous, mut flags) = (None, 0_usize);
     for (at, c) in text.char_indices() {
         let joins = match previous {
-            None => false,
+            None | Some('\n') => false,
             Some('\r') => c == '\n',
-            Some('\n') => false,
             Some(_) if c.is_control() => false,
             Some('\u{200D}') => true,
             Some(_) if is_flag(c) => flags % 2 == 1,

@@ -74,14 +74,14 @@ fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<Stri
         "rfc3339" if there.offset() == jiff::tz::Offset::UTC => "%Y-%m-%dT%H:%M:%SZ",
         "rfc3339" => "%Y-%m-%dT%H:%M:%S%:z",
         pattern if pattern.contains('%') && pattern.len() <= 200 => pattern,
-        name => match FORMATS.iter().find(|(known, _)| *known == name) {
-            Some((_, pattern)) => pattern,
-            None => {
+        name => {
+            let named = FORMATS.iter().find(|(known, _)| *known == name);
+            named.map(|(_, pattern)| *pattern).ok_or_else(|| {
                 let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
-                return Err(Fault::usage(format!("there is no format '{name}'"))
-                    .hint(format!("use {}, or a pattern with %", known.join(", "))));
-            }
-        },
+                Fault::usage(format!("there is no format '{name}'"))
+                    .hint(format!("use {}, or a pattern with %", known.join(", ")))
+            })?
+        }
     };
     jiff::fmt::strtime::format(pattern, &there)
         .map_err(|e| Fault::usage(format!("the pattern '{pattern}' cannot be used: {e}")))

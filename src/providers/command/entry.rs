@@ -156,8 +156,14 @@ fn refuse_sandbox(spec: &ToolSpec) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The program, and the elements after it with the nodes they stand in.
-pub(super) fn command(entry: &Node) -> Result<(String, Vec<(String, &Node)>), Problem> {
+/// The text of an element of the template, and where it stands.
+pub(super) type Written<'n> = (String, &'n Node);
+
+/// The program, and the elements after it.
+///
+/// # Errors
+/// When there is no program, or it is not a fixed one.
+pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Problem> {
     let Some(node) = entry.get("command") else {
         return Err(Problem::error("'command' is missing").at(entry.place()));
     };

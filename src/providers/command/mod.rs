@@ -35,7 +35,8 @@ pub fn kind() -> Kind {
 }
 
 /// What a person is asked to trust: the program, each argument, the directory, and every variable
-/// by name. Values of variables may be secrets and are not shown.
+/// by name. Values of variables may be secrets and are not shown, but for those that decide which
+/// code runs: trust has to end when one of them changes.
 fn starts(entry: &Node, base_dir: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     match entry::command(entry) {
@@ -53,8 +54,16 @@ fn starts(entry: &Node, base_dir: &Path) -> Vec<String> {
         None => "directory: the one toolhost is called in".to_owned(),
     });
     let set = entry.get("env").map(Node::entries).unwrap_or_default();
-    lines.extend(set.iter().map(|(key, _)| format!("variable set: {}", key.text)));
+    lines.extend(set.iter().map(|(key, value)| match value.as_scalar_text() {
+        Ok(value) if surroundings::decides_code(&key.text) => {
+            format!("variable set: {}={value}", key.text)
+        }
+        _ => format!("variable set: {}", key.text),
+    }));
     let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
     lines.extend(passed.iter().map(|name| format!("variable passed on: {name}")));
+    if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
+        lines.push("values may start an argument with '-'".to_owned());
+    }
     lines
 }

@@ -87,7 +87,12 @@ pub(super) async fn finish(
     match outcome {
         Ok((status, drained)) => {
             // What it left running in its group ends now, without a farewell: nobody waits for it.
-            let now = Grace { eof: Duration::ZERO, term: Duration::ZERO, ..limits.grace };
+            // It is waited for briefly, only so that it does not stay as a zombie of ours.
+            let now = Grace {
+                eof: Duration::ZERO,
+                term: Duration::ZERO,
+                kill: Duration::from_millis(50),
+            };
             process.end(now).await;
             if !drained {
                 warnings.push(

@@ -12,7 +12,7 @@ use crate::util::process::EVENTS_FD;
 const PASSED_ON: [&str; 10] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
 
-/// Variables with which a caller could make a program load code; only the entry may set them.
+/// Variables that decide which code a program loads; see [`decides_code`].
 const LOADERS: [&str; 14] = [
     "PATH",
     "BASH_ENV",
@@ -29,6 +29,12 @@ const LOADERS: [&str; 14] = [
     "JAVA_TOOL_OPTIONS",
     "GCONV_PATH",
 ];
+
+/// Whether a variable decides which code runs: only the entry may set it, never a call, and its
+/// value belongs to what a person is asked to trust.
+pub(super) fn decides_code(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name)
+}
 
 /// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
 pub(super) fn standing(entry: &Entry, environment: &dyn Environment) -> BTreeMap<String, String> {
@@ -74,8 +80,7 @@ pub(super) fn add_context(
         if !is_variable(name) || value.contains('\0') {
             return Err(Fault::usage(format!("'{name}' cannot be a variable of a program")));
         }
-        if name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name.as_str())
-        {
+        if decides_code(name) {
             return Err(Fault::usage(format!("'{name}' cannot be set by a call"))
                 .hint("it decides which code runs: set it under 'env' in the entry"));
         }

@@ -132,12 +132,12 @@ pub(super) fn natives() -> impl Iterator<Item = Fun<Limited>> {
 }
 
 /// Gives `true`, or ends the run. Used as a condition, so that paths and updates pass through.
-fn tick<'a>((context, input): Cv<'a, Limited>) -> ValXs<'a, Val> {
+fn tick((context, input): Cv<'_, Limited>) -> ValXs<'_, Val> {
     let goes_on = context.data().budget.spend(1 + weight(&input));
     box_once(if goes_on { Ok(Val::Bool(true)) } else { Err(Exn::halt(1)) })
 }
 
-fn multiply<'a>((mut context, _): Cv<'a, Limited>) -> ValXs<'a, Val> {
+fn multiply((mut context, _): Cv<'_, Limited>) -> ValXs<'_, Val> {
     let right = context.pop_var();
     let left = context.pop_var();
     bome(match (text_length(&left), text_length(&right)) {

@@ -65,7 +65,7 @@ fn evaluate(expression: &str) -> Result<String, String> {
     }
     let tokens = lexer::tokens(expression)?;
     let program = parser::parse(&tokens)?;
-    machine::run(&program).map(|value| value.show())
+    machine::run(&program).map(number::Number::show)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ struct Parser<'t, 'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'_, 'a> {
+impl Parser<'_, '_> {
     fn symbol(&self) -> Option<&'static str> {
         match self.tokens.get(self.at)?.kind {
             TokenKind::Symbol(symbol) => Some(symbol),

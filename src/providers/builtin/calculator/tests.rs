@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::evaluate;
 
-/// Expressions and what CPython 3 prints for them (`repr(eval(expression))` with the names of the
-/// `math` module). Written down once; the values are CPython's, not this crate's.
+/// Expressions and what `CPython` 3 prints for them (`repr(eval(expression))` with the names of the
+/// `math` module). Written down once; the values are `CPython`'s, not this crate's.
 const CPYTHON: &[(&str, &str)] = &[
     ("1 + 1", "2"),
     ("10 / 2", "5.0"),

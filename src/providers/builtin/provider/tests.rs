@@ -167,10 +167,9 @@ fn definitions_are_complete_and_honest() {
         assert_eq!(definition.annotations.read_only, Some(true), "{name}");
         assert!(definition.repeatable, "{name}");
         assert_eq!(definition.touches, ["nothing outside the process"], "{name}");
-        for schema in [Some(&definition.input_schema), definition.output_schema.as_ref()] {
-            if let Some(schema) = schema {
-                jsonschema::meta::validate(schema).unwrap_or_else(|e| panic!("{name}: {e}"));
-            }
+        let schemas = [Some(&definition.input_schema), definition.output_schema.as_ref()];
+        for schema in schemas.into_iter().flatten() {
+            jsonschema::meta::validate(schema).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }
 }

@@ -36,6 +36,7 @@ fn node(value: &Value) -> Node {
 }
 
 impl Bench {
+    #[expect(clippy::needless_pass_by_value, reason = "the callers write the value in place")]
     fn new(script: &str, entry: Value, schema: Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("script");
@@ -91,7 +92,7 @@ impl Bench {
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),
             events: EventSink::nowhere(),
-            idle_limit: Duration::from_secs(60),
+            idle_limit: Duration::from_mins(1),
         }
     }
 
@@ -528,7 +529,8 @@ fn doubtful_entries_work_with_a_warning() {
 fn trust_sees_the_whole_of_it() {
     let entry = node(&json!({
         "command": ["./run", "{x}"], "args": ["--fast"], "cwd": "work",
-        "env": { "TOKEN": "hidden" }, "env_keys": ["HOME"],
+        "env": { "TOKEN": "hidden", "LD_PRELOAD": "./x.so" }, "env_keys": ["HOME"],
+        "allow_dash": true,
     }));
     let starts = super::super::kind().words.starts.unwrap();
     insta::assert_debug_snapshot!(starts(&entry, Path::new("/srv")), @r#"
@@ -539,7 +541,9 @@ fn trust_sees_the_whole_of_it() {
         "found from: /srv",
         "directory: /srv/work",
         "variable set: TOKEN",
+        "variable set: LD_PRELOAD=./x.so",
         "variable passed on: HOME",
+        "values may start an argument with '-'",
     ]
     "#);
 }
