@@ -6,4 +6,5 @@
 
 pub mod environment;
 pub mod node;
+pub mod parse;
 pub mod spec;
