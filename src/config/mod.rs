@@ -4,7 +4,22 @@
 //! with them. Every value knows its file, line and column; all problems are reported at once; one
 //! bad entry never stops the rest. Never does: start, open or contact anything an entry names.
 
+pub mod discover;
 pub mod environment;
+pub mod expand;
+pub mod keys;
+pub mod load;
 pub mod node;
 pub mod parse;
+pub mod read;
+mod resolve;
+mod secrets;
 pub mod spec;
+mod trust;
+pub mod trust_store;
+
+pub use discover::LoadRequest;
+pub use load::load;
+
+#[cfg(test)]
+mod fixtures;
