@@ -44,7 +44,6 @@ const BOOL: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 const DURATION: &str = r#"{"anyOf":[{"type":"number","minimum":0},{"type":"string","pattern":"^[0-9.]+ *(us|ms|s|sec|m|min|h|d)?$"}]}"#;
 const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
-const MAP: &str = r#"{"type":"object"}"#;
 const VALUES: &str =
     r#"{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}"#;
 const TOOL_LIST: &str = r##"{"type":["array","null"],"items":{"$ref":"#/$defs/tool"}}"##;

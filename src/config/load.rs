@@ -240,7 +240,7 @@ fn order(configuration: &mut Configuration) {
     });
 }
 
-fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
+pub(super) fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
     let (source, text) = match candidate.embedded_text() {
         Some(text) => (SourceText::new(&candidate.path, text), text.to_owned()),
         None => {

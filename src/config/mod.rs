@@ -13,7 +13,9 @@ pub mod node;
 pub mod parse;
 pub mod read;
 mod resolve;
+pub mod schema;
 mod secrets;
+pub mod show;
 pub mod spec;
 mod trust;
 pub mod trust_store;
@@ -23,3 +25,5 @@ pub use load::load;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod layers;

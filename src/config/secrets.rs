@@ -98,22 +98,33 @@ impl Literals {
         }
     }
 
-    /// Hides the secrets in the line a problem quotes.
+    /// Hides the secrets in what a problem says and in the line it quotes.
     pub fn mask(&self, problem: &mut Problem) {
-        let Some(place) = &mut problem.place else { return };
-        let mut text = place.text.to_string();
+        self.hide(&mut problem.message);
+        if let Some(hint) = &mut problem.hint {
+            self.hide(hint);
+        }
+        if let Some(place) = &mut problem.place {
+            let mut text = place.text.to_string();
+            self.hide(&mut text);
+            if *text != *place.text {
+                place.text = Arc::from(text);
+            }
+        }
+    }
+
+    fn hide(&self, text: &mut String) {
         for literal in &self.0 {
             // A value over several lines has a piece on each.
             for piece in literal.lines().map(str::trim).filter(|p| p.len() >= SHORTEST) {
-                text = text.replace(piece, "***");
+                if text.contains(piece) {
+                    *text = text.replace(piece, "***");
+                }
             }
         }
-        let found: Vec<String> = tokens(&text).map(str::to_owned).collect();
+        let found: Vec<String> = tokens(text).map(str::to_owned).collect();
         for token in found {
-            text = text.replace(&token, "***");
-        }
-        if *text != *place.text {
-            place.text = Arc::from(text);
+            *text = text.replace(&token, "***");
         }
     }
 }

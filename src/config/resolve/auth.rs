@@ -6,6 +6,7 @@ use url::Url;
 use super::{FileContext, Findings};
 use crate::config::keys::AUTH;
 use crate::config::node::{Node, NodeValue};
+use crate::config::secrets::looks_secret;
 use crate::config::spec::AuthSpec;
 use crate::model::Problem;
 
@@ -88,7 +89,7 @@ fn bearer(node: &Node, file: &FileContext<'_>) -> Result<(SecretString, Option<S
     let variable = named.as_text()?;
     let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name {
+    if !is_name || looks_secret(variable) {
         // Not quoted: it may be the token itself.
         return Err(Problem::error("'token_env_var' takes the name of a variable, not a token")
             .hint("put the token into a variable and name that")

@@ -90,23 +90,19 @@ pub fn resolve(
     }
     tool.repeatable =
         tool.annotations.idempotent == Some(true) || tool.annotations.read_only == Some(true);
-    defaults(&mut tool, entry, file, findings);
+    defaults(&mut tool, entry, file);
     tool
 }
 
 /// Fills what the entry leaves out from the file's `defaults`: they come before the declared speed.
-fn defaults(
-    tool: &mut ToolDefinition,
-    entry: &Node,
-    file: &FileContext<'_>,
-    findings: &mut Findings,
-) {
+/// What is wrong with the defaults was said once, for the file.
+fn defaults(tool: &mut ToolDefinition, entry: &Node, file: &FileContext<'_>) {
     let Some(defaults) = &file.defaults else { return };
     if let (None, Some(node)) = (tool.timeout, defaults.get("timeout")) {
-        tool.timeout = findings.take(limit(node));
+        tool.timeout = limit(node).ok();
     }
     if let (None, Some(node)) = (entry.get("retries"), defaults.get("retries")) {
-        tool.retries = findings.take(retries(node)).unwrap_or_default();
+        tool.retries = retries(node).unwrap_or_default();
     }
 }
 

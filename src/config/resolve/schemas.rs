@@ -73,22 +73,23 @@ fn complete(schema: Value, base: &Path) -> Result<Value, String> {
     let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
         Some((path, fragment)) => {
             let index = files.load(path)?;
-            let document = files.loaded[index].1.clone();
+            let document = files.loaded[index].document.clone();
             let part = document.pointer(fragment).ok_or_else(|| nothing_at(path, fragment))?;
-            files.rewrite(part.clone(), Some(index))?
+            // A whole file keeps its references: it becomes the root they count from.
+            let owner = (!fragment.is_empty()).then_some(index);
+            files.rewrite(part.clone(), owner)?
         }
         None => files.rewrite(schema, None)?,
     };
     let mut defs = Map::new();
-    let mut next = 0;
-    while next < files.loaded.len() {
-        let document = files.loaded[next].1.clone();
-        let document = files.rewrite(document, Some(next))?;
-        defs.insert(def_name(next), document);
-        next += 1;
+    // Rewriting one file may put the next one into use.
+    while let Some(index) = files.loaded.iter().position(|f| f.used && !f.done) {
+        files.loaded[index].done = true;
+        let document = files.loaded[index].document.clone();
+        defs.insert(def_name(index), files.rewrite(document, Some(index))?);
     }
     match root {
-        Value::Object(mut root) => {
+        Value::Object(mut root) if !defs.is_empty() => {
             let own = root.entry("$defs").or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(own) = own {
                 own.extend(defs);
@@ -109,7 +110,16 @@ fn nothing_at(path: &str, fragment: &str) -> String {
 
 struct Files<'a> {
     base: &'a Path,
-    loaded: Vec<(String, Value)>,
+    loaded: Vec<Loaded>,
+}
+
+struct Loaded {
+    path: String,
+    document: Value,
+    /// Whether the finished schema refers to it.
+    used: bool,
+    /// Whether it has moved into the finished schema.
+    done: bool,
 }
 
 impl Files<'_> {
@@ -137,22 +147,24 @@ impl Files<'_> {
     }
 
     fn reference(&mut self, text: String, owner: Option<usize>) -> Result<String, String> {
-        if let Some((path, fragment)) = file_part(&text) {
-            let index = self.load(path)?;
-            if self.loaded[index].1.pointer(fragment).is_none() {
-                return Err(nothing_at(path, fragment));
+        let (index, fragment) = match (file_part(&text), owner, text.strip_prefix('#')) {
+            (Some((path, fragment)), ..) => {
+                let index = self.load(path)?;
+                if self.loaded[index].document.pointer(fragment).is_none() {
+                    return Err(nothing_at(path, fragment));
+                }
+                (index, fragment)
             }
-            return Ok(format!("#/$defs/{}{fragment}", def_name(index)));
-        }
-        Ok(match (text.strip_prefix('#'), owner) {
-            (Some(fragment), Some(index)) => format!("#/$defs/{}{fragment}", def_name(index)),
-            _ => text,
-        })
+            (None, Some(index), Some(fragment)) => (index, fragment),
+            _ => return Ok(text),
+        };
+        self.loaded[index].used = true;
+        Ok(format!("#/$defs/{}{fragment}", def_name(index)))
     }
 
     /// Reads a file beside the configuration, once.
     fn load(&mut self, path: &str) -> Result<usize, String> {
-        if let Some(index) = self.loaded.iter().position(|(known, _)| known == path) {
+        if let Some(index) = self.loaded.iter().position(|file| file.path == path) {
             return Ok(index);
         }
         let inside = Path::new(path)
@@ -167,7 +179,7 @@ impl Files<'_> {
         let message = |problem: Problem| format!("'$ref' to {path}: {}", problem.message);
         let (source, text) = read::read(&self.base.join(path), false).map_err(message)?;
         let document = parse::parse(&source, &text).map_err(message)?.root.to_json();
-        self.loaded.push((path.to_owned(), document));
+        self.loaded.push(Loaded { path: path.to_owned(), document, used: false, done: false });
         Ok(self.loaded.len() - 1)
     }
 }
@@ -190,7 +202,7 @@ mod tests {
     fn a_file_at_the_root_takes_its_place() {
         let file = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}"##;
         let schema = completed(json!({"$ref": "s.json"}), &[("s.json", file)]).unwrap();
-        assert_eq!(schema["type"], "object");
+        assert_eq!(schema, serde_json::from_str::<Value>(file).unwrap());
         let validator = jsonschema::validator_for(&schema).unwrap();
         assert!(validator.is_valid(&json!({"a": "x"})));
         assert!(!validator.is_valid(&json!({"a": 1})));

@@ -202,10 +202,10 @@ fn resolve(
     }
     if let Some(defaults) = &file.defaults {
         if let (None, Some(node)) = (spec.timeout, defaults.get("timeout")) {
-            spec.timeout = findings.take(limit(node));
+            spec.timeout = limit(node).ok();
         }
         if let (None, Some(node)) = (entry.get("retries"), defaults.get("retries")) {
-            spec.retries = findings.take(retries(node)).unwrap_or_default();
+            spec.retries = retries(node).unwrap_or_default();
         }
     }
     if let Some(node) = declared {

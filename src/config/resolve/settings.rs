@@ -157,7 +157,11 @@ impl Settings {
         for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
+            let before = findings.problems.len();
             file.expander().value(&mut value, &name, Allowed::Variables, &mut findings.problems);
+            if findings.problems.len() > before {
+                continue;
+            }
             if let Some(text) = findings.take(value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
                 self.scopes.entry(key.text.clone()).or_insert(path);
@@ -229,7 +233,6 @@ fn merge(mut said: Vec<(Layer, Record)>) -> RecordSpec {
 
 fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Record {
     let mut record = Record::default();
-    let project = file.layer == Layer::Project;
     for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
         match key.text.as_str() {
             "enabled" => record.enabled = findings.take(value.as_bool()),
@@ -239,21 +242,27 @@ fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Recor
                 let mut value = value.clone();
                 let problems = &mut findings.problems;
                 file.expander().value(&mut value, "path", Allowed::Variables, problems);
-                record.path = findings.take(value.as_text()).map(|t| file.base_dir.join(t));
+                let path = findings.take(value.as_text());
+                record.path = path.map(|text| file.base_dir.join(text).components().collect());
             }
             _ => {
                 findings.unknown_key(node, key, RECORD, &[]);
                 continue;
             }
         }
-        let shortest = RecordSpec::default().retention;
         let loosens = match key.text.as_str() {
-            "enabled" => record.enabled == Some(false) && record.enabled.take().is_some(),
-            "sync" => record.sync == Some(false) && record.sync.take().is_some(),
-            "path" => record.path.is_some(),
-            _ => record.retention.is_some_and(|r| r < shortest),
+            "enabled" => record.enabled == Some(false),
+            "sync" => record.sync == Some(false),
+            "path" => true,
+            _ => record.retention.is_some_and(|r| r < RecordSpec::default().retention),
         };
-        if project && loosens {
+        if file.layer == Layer::Project && loosens {
+            match key.text.as_str() {
+                "enabled" => record.enabled = None,
+                "sync" => record.sync = None,
+                "path" => record.path = None,
+                _ => record.retention = None,
+            }
             findings.problems.push(
                 Problem::warning(format!(
                     "a project's file may only tighten this: '{}' is ignored",
@@ -263,10 +272,6 @@ fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Recor
                 .at(node.place_of(key)),
             );
         }
-    }
-    if project {
-        record.path = None;
-        record.retention = record.retention.filter(|r| *r >= RecordSpec::default().retention);
     }
     record
 }
