@@ -76,19 +76,15 @@ impl Expander<'_> {
         problems: &mut Vec<Problem>,
     ) {
         match &mut node.value {
-            NodeValue::Text(text) => {
-                if needs_expansion(text) {
-                    match self.text(text, allowed) {
-                        Ok(expanded) => *text = expanded,
-                        Err(why) => {
-                            let message = format!("in '{path}': {}", why.message);
-                            let mut problem = Problem::error(message).at(node.place());
-                            problem.hint = why.hint;
-                            problems.push(problem);
-                        }
-                    }
+            NodeValue::Text(text) if needs_expansion(text) => match self.text(text, allowed) {
+                Ok(expanded) => *text = expanded,
+                Err(why) => {
+                    let message = format!("in '{path}': {}", why.message);
+                    let mut problem = Problem::error(message).at(node.place());
+                    problem.hint = why.hint;
+                    problems.push(problem);
                 }
-            }
+            },
             NodeValue::List(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     self.value(item, &format!("{path}[{index}]"), allowed, problems);

@@ -297,7 +297,7 @@ pub fn suggestion<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Optio
 }
 
 /// All spellings of a table.
-pub fn spellings<'k>(table: &'k [KeyWord]) -> impl Iterator<Item = &'k str> {
+pub fn spellings(table: &[KeyWord]) -> impl Iterator<Item = &str> {
     table.iter().flat_map(|k| std::iter::once(k.name).chain(k.aliases.iter().copied()))
 }
 

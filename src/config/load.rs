@@ -67,7 +67,7 @@ impl Loader<'_> {
             FileRole::Servers => {
                 file.defaults = parsed.root.get("defaults").cloned();
                 let mut findings = Findings::default();
-                self.reserved_keys(&parsed.root, candidate.layer, &mut findings);
+                reserved_keys(&parsed.root, candidate.layer, &mut findings);
                 if let Some(node) = &file.defaults {
                     self.settings.read("defaults", node, &file, &mut findings);
                 }
@@ -142,7 +142,7 @@ impl Loader<'_> {
             expander.entry(defaults, &[], problems);
         }
         let mut findings = Findings::default();
-        self.reserved_keys(&root, file.layer, &mut findings);
+        reserved_keys(&root, file.layer, &mut findings);
         let NodeValue::Map(pairs) = root.value else { return None };
         let owner = Node { value: NodeValue::Null, position: root.position, source: root.source };
         let mut directories = None;
@@ -171,14 +171,6 @@ impl Loader<'_> {
         }
         self.gathered.configuration.problems.extend(findings.problems);
         directories
-    }
-
-    fn reserved_keys(&self, root: &Node, layer: Layer, findings: &mut Findings) {
-        for (key, _) in root.entries() {
-            if let Some(message) = settings::reserved(&key.text, layer) {
-                findings.error(root.place_of(key), message);
-            }
-        }
     }
 
     /// Loads the files of the directories that `discover` names.
@@ -241,12 +233,11 @@ fn order(configuration: &mut Configuration) {
 }
 
 pub(super) fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
-    let (source, text) = match candidate.embedded_text() {
-        Some(text) => (SourceText::new(&candidate.path, text), text.to_owned()),
-        None => {
-            let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);
-            read::read(&candidate.path, named)?
-        }
+    let (source, text) = if let Some(text) = candidate.embedded_text() {
+        (SourceText::new(&candidate.path, text), text.to_owned())
+    } else {
+        let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);
+        read::read(&candidate.path, named)?
     };
     let parsed = parse::parse(&source, &text)?;
     Ok((text, parsed))
@@ -258,5 +249,14 @@ fn check_version(node: &Node, findings: &mut Findings) {
     {
         let problem = Problem::error(format!("version {text} of this file's form is not known"));
         findings.problems.push(problem.hint("this build reads version 1").at(node.place()));
+    }
+}
+
+/// Finds keys with which a project's file would decide what only the user may.
+fn reserved_keys(root: &Node, layer: Layer, findings: &mut Findings) {
+    for (key, _) in root.entries() {
+        if let Some(message) = settings::reserved(&key.text, layer) {
+            findings.error(root.place_of(key), message);
+        }
     }
 }

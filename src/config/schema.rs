@@ -70,9 +70,10 @@ fn object(table: &[KeyWord], required: &[&str]) -> Value {
         for spelling in std::iter::once(key.name).chain(key.aliases.iter().copied()) {
             let mut property = shape.clone();
             if let Value::Object(property) = &mut property {
-                let about = match spelling == key.name {
-                    true => key.about.to_owned(),
-                    false => format!("Another spelling of '{}'. {}", key.name, key.about),
+                let about = if spelling == key.name {
+                    key.about.to_owned()
+                } else {
+                    format!("Another spelling of '{}'. {}", key.name, key.about)
                 };
                 property.insert("description".to_owned(), Value::String(about));
             }

@@ -92,7 +92,9 @@ impl Literals {
                 }
             }
             NodeValue::List(items) => {
-                items.iter().for_each(|item| self.value(item, path, named, problems));
+                for item in items {
+                    self.value(item, path, named, problems);
+                }
             }
             _ => {}
         }
@@ -162,7 +164,9 @@ mod tests {
         let entry = parse(&SourceText::new("m.yaml", text), text).unwrap().root;
         let (mut literals, mut problems) = (Literals::default(), Vec::new());
         literals.inspect(&entry, &mut problems);
-        problems.iter_mut().for_each(|p| literals.mask(p));
+        for problem in &mut problems {
+            literals.mask(problem);
+        }
         let shown = format!("{problems:?}");
         assert_eq!(problems.len(), 3, "{shown}");
         for secret in ["hunter2", "abcdefghij", "sk-abcdefgh"] {

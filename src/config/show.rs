@@ -22,7 +22,7 @@ pub struct ShownValue {
     pub path: String,
     /// The value as one line of JSON; secrets written out are `***`.
     pub value: String,
-    /// Where it stands.
+    /// Where it stands; without the line's text.
     pub place: Place,
     /// How its file was found.
     pub layer: Layer,
@@ -102,9 +102,8 @@ impl Listing {
                     _ => node.to_json().to_string(),
                 };
                 let mut place = node.place();
-                if value.contains("***") {
-                    place.text = std::sync::Arc::from("");
-                }
+                // The line may hold a secret beside this value.
+                place.text = std::sync::Arc::from("");
                 self.values.push(ShownValue {
                     path: path.to_owned(),
                     value,
@@ -143,7 +142,13 @@ mod tests {
                 )
             })
             .collect();
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+mcp_servers.a.command = "x" :2:17 false
+mcp_servers.a.env.API_TOKEN = "***" :2:38 false
+mcp_servers.a.env.B_TOKEN = "${B}" :2:63 false
+a.command = "y" :1:15 true
+a.timeout = 3 :1:27 true
+"#);
         assert!(!format!("{shown:?}").contains("hunter2"));
     }
 }

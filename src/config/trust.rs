@@ -36,7 +36,7 @@ impl<'a> Gate<'a> {
         name: &str,
         file: &FileContext<'_>,
         parts: &[String],
-        lines: Vec<String>,
+        lines: &[String],
     ) -> Trust {
         let path = file.path.canonicalize().unwrap_or_else(|_| file.path.to_path_buf());
         let key = key_of(&path, parts);
@@ -70,7 +70,13 @@ fn key_of(file: &Path, parts: &[String]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in hash.finalize() {
+        for digit in [byte >> 4, byte & 15] {
+            hex.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
+    hex
 }
 
 /// An argv as a shell would need it, for reading and copying.

@@ -202,7 +202,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let mut store = TrustStore::open(Some(&state)).unwrap();
-        let now = Duration::from_secs(1_800_000_000);
+        let now = Duration::from_hours(500_000);
         store.allow(&[request("aaaaaaaaaa", "one"), request("bbbbbbbbbb", "two")], now).unwrap();
 
         let mut again = TrustStore::open(Some(&state)).unwrap();

@@ -199,13 +199,11 @@ mod tests {
     fn hostile_shapes_are_refused_with_a_place() {
         let mut bomb = String::from("a: &a [x, x, x, x, x, x, x, x, x, x]\n");
         for (next, last) in "bcdefgh".chars().zip("abcdefg".chars()) {
-            bomb.push_str(&format!(
-                "{next}: &{next} [{}]\n",
-                vec![format!("*{last}"); 10].join(",")
-            ));
+            let aliases = vec![format!("*{last}"); 10].join(",");
+            bomb.extend([next.to_string(), format!(": &{next} [{aliases}]\n")]);
         }
         let deep = "[".repeat(10_000);
-        let block: String = (0..200).map(|i| format!("{}k:\n", " ".repeat(i))).collect();
+        let block: String = (0..200).flat_map(|i| [" ".repeat(i), "k:\n".to_owned()]).collect();
         insta::assert_snapshot!(message("t.yaml", &bomb), @"5:8: aliases repeat more than 20000 values");
         insta::assert_snapshot!(message("t.yaml", &deep), @"1:129: recursion limit exceeded");
         insta::assert_snapshot!(message("t.json", &deep), @"1:66: nested deeper than 64 levels");

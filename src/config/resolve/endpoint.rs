@@ -17,7 +17,7 @@ pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
 pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Option<Endpoint> {
     check_sandbox(entry, findings);
-    let transport = transport(entry, findings)?;
+    let transport = transport(entry, findings).ok()?;
     let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
     let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
     match (url, program) {
@@ -44,24 +44,27 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
     }
 }
 
-/// The transport the entry names: `stdio`, `http` or nothing. `None` after a finding.
-fn transport(entry: &Node, findings: &mut Findings) -> Option<Option<&'static str>> {
-    let Some((_, node)) = entry.get_any(&["transport", "type"]) else { return Some(None) };
-    match findings.take(node.as_text())? {
-        "stdio" => Some(Some("stdio")),
-        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => Some(Some("http")),
+/// A finding says what is wrong.
+struct Told;
+
+/// The transport the entry names, if it names one: `stdio` or `http`.
+fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<&'static str>, Told> {
+    let Some((_, node)) = entry.get_any(&["transport", "type"]) else { return Ok(None) };
+    match findings.take(node.as_text()).ok_or(Told)? {
+        "stdio" => Ok(Some("stdio")),
+        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => Ok(Some("http")),
         "sse" => {
             let problem = Problem::error(
                 "the transport sse was replaced by streamable http and is not spoken here",
             )
             .hint("most servers answer streamable http at the same address: set type: http");
             findings.problems.push(problem.at(node.place()));
-            None
+            Err(Told)
         }
         other => {
             let message = format!("'{other}' is no transport; it is one of stdio, http");
             findings.error(node.place(), message);
-            None
+            Err(Told)
         }
     }
 }

@@ -5,7 +5,7 @@ use super::endpoint::{self, URL_KEYS};
 use super::{Claim, FileContext, Findings, Gathered, is_off, limit, retries};
 use crate::config::expand::has_reference;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
-use crate::config::node::{Key, Node, NodeValue};
+use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{AuthSpec, Endpoint, FileRole, ProtocolChoice, ServerSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
@@ -50,20 +50,16 @@ fn is_bare(root: &Node) -> bool {
 }
 
 fn entries(node: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
-    let place = |key: &Key, node: &Node| Node { position: key.position, ..node.clone() }.place();
-    match node.value {
-        NodeValue::Map(pairs) => {
-            for (key, value) in pairs {
-                // A repeated name is told as such, not as a repeated key.
-                file.duplicates.retain(|duplicate| duplicate.position != key.position);
-                let at = place(&key, &value);
-                server(&key.text, at, value, file, gathered);
-            }
+    if let NodeValue::Map(pairs) = node.value {
+        for (key, value) in pairs {
+            // A repeated name is told as such, not as a repeated key.
+            file.duplicates.retain(|duplicate| duplicate.position != key.position);
+            let at = value.place_of(&key);
+            server(&key.text, at, value, file, gathered);
         }
-        _ => {
-            let problem = node.expected("a mapping of servers by name");
-            gathered.configuration.problems.push(problem);
-        }
+    } else {
+        let problem = node.expected("a mapping of servers by name");
+        gathered.configuration.problems.push(problem);
     }
 }
 
@@ -377,7 +373,7 @@ fn decide(
 ) -> Trust {
     let lines = match &spec.endpoint {
         Endpoint::Stdio { command, args, env, env_keys, cwd } => {
-            let argv = [&[command.clone()], &args[..]].concat();
+            let argv = [std::slice::from_ref(command), &args[..]].concat();
             let mut lines = vec![format!("command: {}", trust::quoted(&argv))];
             lines.push(format!("directory: {}", cwd.display()));
             if !env.is_empty() {
@@ -413,5 +409,5 @@ fn decide(
         }
     };
     let parts = [&["server".to_owned(), said.text.clone()], &lines[..]].concat();
-    gathered.gate.decide(&spec.name, file, &parts, lines)
+    gathered.gate.decide(&spec.name, file, &parts, &lines)
 }

@@ -120,7 +120,7 @@ fn resolve(
                 lines.extend(trust::program_lines(&program, file));
             }
             let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
-            gathered.gate.decide(name, file, &parts, lines)
+            gathered.gate.decide(name, file, &parts, &lines)
         }
         _ => Trust::Trusted,
     };
