@@ -6,4 +6,6 @@
 
 pub mod environment;
 pub mod node;
+pub mod schema;
 pub mod spec;
+pub mod trust_store;

@@ -1,0 +1,2 @@
+//! Stand-in for the catalogue as a server.
+pub mod demo;
