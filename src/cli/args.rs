@@ -16,6 +16,8 @@ use crate::model::Fault;
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
+Call 'toolhost COMMAND --help' for the options of one command.
+
 Exit codes:
     0  success
     1  internal     a bug, or standard output cannot be written
@@ -29,9 +31,7 @@ Exit codes:
     9  config       a configuration file, or the entry asked for, is invalid
    10  protocol     the peer broke its protocol, or passed a size limit
    11  partial      a usable but incomplete answer
-  129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM
-
-Call 'toolhost COMMAND --help' for the options of one command.";
+  129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM";
 
 /// A terminal console for tools: one catalogue of internal tools and MCP servers.
 #[derive(Debug, Parser)]
@@ -252,7 +252,57 @@ mod tests {
     #[test]
     fn help_is_complete() {
         let help = Cli::command().term_width(100).render_help().to_string();
-        assert_snapshot!(help, @"");
+        assert_snapshot!(help, @r"
+        A terminal console for tools: one catalogue of internal tools and MCP servers
+
+        Usage: toolhost [OPTIONS] [COMMAND]
+
+        Commands:
+          list         List the tools of the catalogue
+          inspect      Show everything about a tool or a server [alias: show]
+          call         Call a tool [alias: invoke]
+          servers      Show the servers: whether they answer, how fast, and what they offer
+          trust        Allow what a project's files would start
+          config       Check and show the configuration
+          completions  Print the completion script of a shell
+
+        Options:
+          -h, --help     Print help (see more with '--help')
+          -V, --version  Print version
+
+        Global options:
+              --tools <FILE>     Read internal tools from this file, and look for no other configuration
+              --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
+              --profile <NAME>   Show and call only what this profile contains
+              --json             Print JSON; the same as -o json
+          -o, --output <FORMAT>  Print in this format [possible values: text, json, yaml, table, raw, names]
+          -q, --quiet            Print results and failures only
+          -v, --verbose...       Say more: progress and log lines of tools and servers
+              --color <WHEN>     When to use colour [possible values: auto, always, never]
+              --ascii            Draw with ASCII characters only
+              --plain            No colour, no repainting, and nothing cut to the width of the terminal
+              --strict           Let any problem in a configuration file fail the command
+              --trust            Trust what the project's files would start, for this run
+              --insecure         Do not verify TLS certificates, for this run
+              --require-record   Refuse a call that cannot be recorded in the audit log
+
+        Call 'toolhost COMMAND --help' for the options of one command.
+
+        Exit codes:
+            0  success
+            1  internal     a bug, or standard output cannot be written
+            2  usage        wrong command line, unknown name, arguments that do not fit
+            3  tool         the tool said no
+            4  unreachable  the server or program could not be started or reached, or died
+            5  auth         credentials missing, refused or expired
+            6  denied       policy or a person refused, or it is not trusted yet
+            7  timeout      a limit of time fired
+            8  check        a threshold, pin or comparison failed
+            9  config       a configuration file, or the entry asked for, is invalid
+           10  protocol     the peer broke its protocol, or passed a size limit
+           11  partial      a usable but incomplete answer
+          129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM
+        ");
     }
 
     #[test]
@@ -260,7 +310,121 @@ mod tests {
         let mut command = Cli::command().term_width(100);
         command.build();
         let call = command.find_subcommand_mut("call").unwrap();
-        assert_snapshot!(call.render_long_help().to_string(), @"");
+        assert_snapshot!(call.render_long_help().to_string(), @r"
+        Call a tool
+
+        Usage: toolhost call [OPTIONS] <NAME> [ARGS]...
+
+        Arguments:
+          <NAME>
+                  The tool: its full name, or its bare name when only one tool has it
+
+          [ARGS]...
+                  key=value, key:=json, key=@file, or one {…} object
+
+        Options:
+              --args <JSON|@FILE|->
+                  All arguments as one JSON object; @FILE reads a file, - standard input
+
+              --server <NAME>
+                  Look for the tool at this server only; repeatable
+
+              --timeout <TIME>
+                  Give up after this time, such as 500ms, 30s or 2m
+
+              --retries <N>
+                  Repeat a failed attempt this often, if the tool is marked safe to repeat
+
+          -y, --yes
+                  Approve the call without being asked
+
+              --dry-run
+                  Show what would be sent or started, and do nothing
+
+              --query <EXPR>
+                  Print what this jq expression makes of the result
+
+              --save <FILE>
+                  Write the result to this file; several blocks become FILE-1, FILE-2, …
+
+              --no-validate
+                  Send the arguments as they are, and accept any result
+
+              --context <KEY=VALUE>
+                  A variable for the tool; repeatable
+
+              --session <ID>
+                  The session the call belongs to
+
+              --ignore-tool-error
+                  Exit with 0 although the tool says no
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Global options:
+              --tools <FILE>
+                  Read internal tools from this file, and look for no other configuration
+
+              --mcp <FILE>
+                  Read MCP servers from this file, and look for no other configuration
+
+              --profile <NAME>
+                  Show and call only what this profile contains
+
+              --json
+                  Print JSON; the same as -o json
+
+          -o, --output <FORMAT>
+                  Print in this format
+
+                  Possible values:
+                  - text:  For people
+                  - json:  JSON: indented on a terminal, one line otherwise
+                  - yaml:  YAML
+                  - table: Rows and columns
+                  - raw:   The bytes of the result; exact when stdout is not a terminal
+                  - names: One name on each line
+
+          -q, --quiet
+                  Print results and failures only
+
+          -v, --verbose...
+                  Say more: progress and log lines of tools and servers
+
+              --color <WHEN>
+                  When to use colour
+
+                  Possible values:
+                  - auto:   On a terminal that can show it
+                  - always: Always
+                  - never:  Never
+
+              --ascii
+                  Draw with ASCII characters only
+
+              --plain
+                  No colour, no repainting, and nothing cut to the width of the terminal
+
+              --strict
+                  Let any problem in a configuration file fail the command
+
+              --trust
+                  Trust what the project's files would start, for this run
+
+              --insecure
+                  Do not verify TLS certificates, for this run
+
+              --require-record
+                  Refuse a call that cannot be recorded in the audit log
+
+        Arguments:
+          key=value     converted only as the tool's schema says: 12 stays text where it wants text
+          key:=json     raw JSON
+          key=@file     the content of a file (key:=@file for JSON in a file)
+          key=@@text    text that starts with @
+          '{…}'         all arguments as one object, as with --args
+        ");
     }
 
     #[test]
@@ -329,7 +493,24 @@ mod tests {
         ] {
             text.push_str(&Palette::default().page(&shape::page(&fault(words))));
         }
-        assert_snapshot!(text, @"");
+        assert_snapshot!(text, @r"
+        error: unrecognized subcommand 'lst'
+          usage: toolhost [OPTIONS] [COMMAND]
+          hint: a similar subcommand exists: 'list'
+        error: unexpected argument '--jsn' found
+          usage: toolhost list --json [QUERY]...
+          hint: a similar argument exists: '--json'
+        error: the following required arguments were not provided: <NAME>
+          usage: toolhost call <NAME> [ARGS]...
+          hint: try --help
+        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, json, yaml, table, raw, names]
+          hint: a similar value exists: 'yaml'
+        error: invalid value 'soon' for '--timeout <TIME>': expected a time such as 500ms, 30s or 2m
+          hint: try --help
+        error: the argument '--quiet' cannot be used with '--verbose...'
+          usage: toolhost --quiet
+          hint: try --help
+        ");
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn approval_page(request: &ApprovalRequest<'_>) -> Page {
         let first = lines.next().unwrap_or_default();
         page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(2));
         for line in lines {
-            page.push(Line::plain(line).indented(4));
+            page.push(Line::plain(line).indented(2));
         }
     }
     page.push(answers("Call it?"));
@@ -160,7 +160,16 @@ mod tests {
             arguments: arguments.as_object().unwrap(),
             reason: "the server says it is destructive".to_owned(),
         };
-        assert_snapshot!(Palette::default().page(&approval_page(&request)), @"");
+        assert_snapshot!(Palette::default().page(&approval_page(&request)), @r#"
+        Call files-delete?
+          because the server says it is destructive
+          touches the server 'files'
+          path = "/tmp/\u001b[8mx"
+          options = {
+            "force": true
+          }
+        Call it? Type yes or no; no is the default.
+        "#);
     }
 
     #[test]
@@ -172,6 +181,12 @@ mod tests {
             lines: vec!["command: npx -y server@2".to_owned()],
             previous: Some(vec!["command: npx -y server@1".to_owned()]),
         };
-        assert_snapshot!(Palette::default().page(&trust_page(&request)), @"");
+        assert_snapshot!(Palette::default().page(&trust_page(&request)), @r"
+        /project/mcp.yaml wants to start github
+          command: npx -y server@2
+        This changed since it was allowed. Before:
+          command: npx -y server@1
+        Allow this, now and whenever it is exactly the same? Type yes or no; no is the default.
+        ");
     }
 }

@@ -358,7 +358,12 @@ mod tests {
     #[test]
     fn rows_are_made_of_objects() {
         let values = [json!([{ "id": 1, "name": "a" }, { "id": 22, "tags": ["x"] }, "odd"])];
-        assert_snapshot!(Palette::default().page(&rows(&values, Some(40))), @"");
+        assert_snapshot!(Palette::default().page(&rows(&values, Some(40))), @r#"
+        id   name  tags
+        1    a
+        22         ["x"]
+        odd
+        "#);
         assert_eq!(Palette::default().page(&rows(&[json!([1, "b"])], None)), "1\nb\n");
     }
 

@@ -108,17 +108,29 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_column() {
-        assert_snapshot!(shown("  - nam: calculator", 5), @"");
+        assert_snapshot!(shown("  - nam: calculator", 5), @r"
+        tools.yaml:12:5
+        12 │   - nam: calculator
+           │     ^
+        ");
     }
 
     #[test]
     fn tabs_and_wide_characters_keep_the_caret_in_place() {
-        assert_snapshot!(shown("\t日本: x", 5), @"");
+        assert_snapshot!(shown("\t日本: x", 5), @r"
+        tools.yaml:12:5
+        12 │     日本: x
+           │          ^
+        ");
     }
 
     #[test]
     fn controls_are_shown_and_counted() {
-        assert_snapshot!(shown("a\u{1b}b: x", 3), @"");
+        assert_snapshot!(shown("a\u{1b}b: x", 3), @r"
+        tools.yaml:12:3
+        12 │ a␛b: x
+           │   ^
+        ");
     }
 
     #[test]

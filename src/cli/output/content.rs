@@ -203,7 +203,20 @@ mod tests {
             json!({ "type": "resource_link", "uri": "http://169.254.169.254/", "name": "evil" }),
             json!({ "type": "hologram", "x": 1 }),
         ]);
-        assert_snapshot!(shown(&result), @"");
+        assert_snapshot!(shown(&result), @r#"
+        see:
+        [image/png 3.0 KiB, use --save]
+        [audio/wav␛[2J 0 B, use --save]
+        [resource file:///a]
+        inside
+        [resource file:///b: application/octet-stream 3 B, use --save]
+        [link] evil http://169.254.169.254/
+        [unknown content]
+        {
+          "type": "hologram",
+          "x": 1
+        }
+        "#);
     }
 
     #[test]

@@ -156,7 +156,14 @@ mod tests {
             .detail("error: missing token\u{1b}[0m")
             .place(place())
             .hint("set GITHUB_TOKEN");
-        assert_snapshot!(Palette::default().page(&page(&fault)), @"");
+        assert_snapshot!(Palette::default().page(&page(&fault)), @r"
+        error: server 'github': exited with status 1␊error: before the handshake
+          at mcp.yaml:3:5
+          3 │     comand: npx
+            │     ^
+          error: missing token␛[0m
+          hint: set GITHUB_TOKEN
+        ");
         let text = Palette::default().page(&page(&fault));
         assert_eq!(text.lines().filter(|l| l.starts_with("error:")).count(), 1);
         assert!(text.lines().skip(1).all(|l| l.starts_with("  ")));
@@ -165,7 +172,7 @@ mod tests {
     #[test]
     fn a_fault_in_json_has_the_documented_fields() {
         let fault = Fault::auth("the token was refused").server("github").hint("log in again");
-        assert_snapshot!(compact(&line(&fault)), @"");
+        assert_snapshot!(compact(&line(&fault)), @r#"{"error":{"kind":"auth","message":"the token was refused","server":"github","hint":"log in again","exit":5}}"#);
     }
 
     #[test]
@@ -174,7 +181,12 @@ mod tests {
             .at(place())
             .entry("github")
             .hint("did you mean 'command'?");
-        assert_snapshot!(Palette::default().page(&finding(&problem)), @"");
+        assert_snapshot!(Palette::default().page(&finding(&problem)), @r"
+        mcp.yaml:3:5: error: unknown key 'comand' (github)
+          3 │     comand: npx
+            │     ^
+          hint: did you mean 'command'?
+        ");
     }
 
     #[test]

@@ -262,11 +262,13 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// The line as text, without a line break.
+    /// The line as text, without a line break and without blanks at its end.
     pub fn line(self, line: &Line) -> String {
         let mut out = String::new();
-        for (index, (label, text)) in line.spans.iter().enumerate() {
-            let last = index + 1 == line.spans.len();
+        let ink = line.spans.iter().rposition(|(_, text)| text.contains(|c| c != ' '));
+        let inked = ink.map_or(0, |last| last + 1);
+        for (index, (label, text)) in line.spans.iter().take(inked).enumerate() {
+            let last = index + 1 == inked;
             let text = self.marks(if last { text.trim_end_matches(' ') } else { text });
             match label.sgr().filter(|_| self.colour && !text.is_empty()) {
                 Some(sgr) => {

@@ -244,9 +244,24 @@ mod tests {
 
     #[test]
     fn a_narrow_table_cuts_then_drops() {
-        assert_snapshot!(render(sample(), Some(44)), @"");
-        assert_snapshot!(render(sample(), Some(30)), @"");
-        assert_snapshot!(render(sample(), Some(12)), @"");
+        assert_snapshot!(render(sample(), Some(44)), @r"
+        NAME        SPEED  CALLS  DESCRIPTION
+        calculator  fast      12  Computes an expre…
+        日本語      slow       3  Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(30)), @r"
+        NAME        DESCRIPTION
+        calculator  Computes an expre…
+        日本語      Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(12)), @r"
+        NAME       …
+        calculat…  …
+        日本語     …
+          a remark …
+        ");
     }
 
     #[test]

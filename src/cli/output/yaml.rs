@@ -173,7 +173,27 @@ mod tests {
             "text": "two\nlines",
             "escape": "\u{1b}[2J",
         });
-        assert_snapshot!(document(&value), @"");
+        assert_snapshot!(document(&value), @r#"
+        name: calculator
+        "yes": "no"
+        version: "1.2"
+        schema:
+          type: object
+          required:
+            - a
+            - b
+          empty: {}
+        items:
+          - a: 1
+            b: null
+          - - 1
+            - - 2
+          - []
+        text: |-
+          two
+          lines
+        escape: "␛[2J"
+        "#);
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

@@ -44,17 +44,17 @@ pub fn page(tools: &[&ToolDefinition], width: Option<usize>) -> Page {
     }
     let mut page = table.layout(width);
     if !seen.is_empty() {
+        page.gap();
         let mut legend = Line::default();
         for mark in seen {
-            legend.push(Label::Plain, if legend.is_empty() { "" } else { "   " });
-            legend.push(mark.label(), mark.sign());
-            legend.push(Label::Dim, format!(" {}", mark.meaning()));
+            let next = Line::of(mark.label(), mark.sign())
+                .then(Label::Dim, format!(" {}   ", mark.meaning()));
+            if width.is_some_and(|width| legend.width() + next.width() > width) {
+                page.push(std::mem::take(&mut legend));
+            }
+            legend.append(next);
         }
-        page.gap();
-        page.push(match width {
-            Some(width) => legend.cut(width),
-            None => legend,
-        });
+        page.push(legend);
     }
     page
 }
@@ -251,17 +251,45 @@ mod tests {
 
     #[test]
     fn the_list_fits_a_wide_terminal() {
-        assert_snapshot!(shown(Some(120)), @"");
+        assert_snapshot!(shown(Some(120)), @r"
+           NAME                SOURCE   DESCRIPTION
+           calculator          builtin  Computes an expression
+           日本語              builtin  Wide name
+        !  github-delete_repo  github   Deletes a repository
+        x  browser-open        browser  Opens a page
+        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
+
+        ! asks before it runs   ~ differs from its declaration   x cannot be called
+        ");
     }
 
     #[test]
     fn the_list_fits_an_ordinary_terminal() {
-        assert_snapshot!(shown(Some(80)), @"");
+        assert_snapshot!(shown(Some(80)), @r"
+           NAME                SOURCE   DESCRIPTION
+           calculator          builtin  Computes an expression
+           日本語              builtin  Wide name
+        !  github-delete_repo  github   Deletes a repository
+        x  browser-open        browser  Opens a page
+        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
+
+        ! asks before it runs   ~ differs from its declaration   x cannot be called
+        ");
     }
 
     #[test]
     fn the_list_fits_a_narrow_terminal() {
-        assert_snapshot!(shown(Some(60)), @"");
+        assert_snapshot!(shown(Some(60)), @r"
+           NAME                SOURCE   DESCRIPTION
+           calculator          builtin  Computes an expression
+           日本語              builtin  Wide name
+        !  github-delete_repo  github   Deletes a repository
+        x  browser-open        browser  Opens a page
+        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x…
+
+        ! asks before it runs   ~ differs from its declaration
+        x cannot be called
+        ");
     }
 
     #[test]
@@ -287,7 +315,12 @@ mod tests {
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let fault = verdict(&catalogue, true).unwrap();
         assert_eq!(fault.kind().exit_code(), 11);
-        assert_snapshot!(Palette::default().page(&fault::page(&fault)), @"");
+        assert_snapshot!(Palette::default().page(&fault::page(&fault)), @r"
+        error: the list is incomplete: 1 of 2 servers could not be listed
+          server 'a': exited
+            boom
+          hint: look at it
+        ");
     }
 
     #[test]
@@ -315,6 +348,54 @@ mod tests {
         let dead = Fault::unreachable("exited").server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let value = json(&[&tool], &catalogue, Vec::new());
-        assert_snapshot!(json_text::pretty(&value), @"");
+        assert_snapshot!(json_text::pretty(&value), @r#"
+        {
+          "tools": [
+            {
+              "name": "calculator",
+              "tool": "calculator",
+              "component": null,
+              "server": null,
+              "source": "internal",
+              "kind": "builtin",
+              "title": null,
+              "description": "Computes",
+              "category": null,
+              "speed": "medium",
+              "safety": "native",
+              "requires_approval": false,
+              "status": "live",
+              "input_schema": {
+                "type": "object"
+              },
+              "output_schema": null,
+              "annotations": {},
+              "timeout_ms": 30000.0,
+              "retries": 0,
+              "scope": "global",
+              "version": null,
+              "fingerprint": "sha256:000000000000000000000000000000000000000000000000000000000000000a"
+            }
+          ],
+          "servers": [
+            {
+              "name": "a",
+              "status": "failed",
+              "error": {
+                "kind": "unreachable",
+                "message": "exited",
+                "server": "a",
+                "hint": null
+              }
+            },
+            {
+              "name": "b",
+              "status": "ok",
+              "error": null
+            }
+          ],
+          "problems": []
+        }
+        "#);
     }
 }

@@ -81,12 +81,11 @@ pub fn page(configuration: &Configuration) -> Page {
     }
     let whole = json(configuration);
     for key in ["profiles", "policy", "scopes", "stats", "audit"] {
-        let value = &whole[key];
-        let empty = value.as_object().is_some_and(serde_json::Map::is_empty)
-            || value.as_array().is_some_and(Vec::is_empty);
-        if !empty {
+        let mut value = whole[key].clone();
+        drop_empty(&mut value);
+        if !is_empty(&value) {
             page.heading(key);
-            page.text(Label::Plain, 2, yaml(value).trim_end());
+            page.text(Label::Plain, 2, yaml(&value).trim_end());
         }
     }
     for disabled in &configuration.disabled {
@@ -108,10 +107,28 @@ fn entry(page: &mut Page, what: &str, name: &str, value: &Value) {
             .then(Label::Dim, format!("  {source}")),
     );
     let mut rest = value.clone();
+    drop_empty(&mut rest);
     if let Some(fields) = rest.as_object_mut() {
-        fields.retain(|key, value| !matches!(key.as_str(), "name" | "source") && !value.is_null());
+        fields.retain(|key, _| !matches!(key.as_str(), "name" | "source"));
     }
     page.text(Label::Plain, 2, yaml(&rest).trim_end());
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// Leaves out what says nothing to a person.
+fn drop_empty(value: &mut Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, value| !is_empty(value));
+        fields.values_mut().for_each(drop_empty);
+    }
 }
 
 /// Where files were looked for, which were read, and the directories of this user.
@@ -449,7 +466,15 @@ mod tests {
     #[test]
     fn findings_show_place_line_and_caret() {
         let page = findings(&configuration().problems);
-        assert_snapshot!(Palette::default().page(&page), @"");
+        assert_snapshot!(Palette::default().page(&page), @r"
+        mcp.yaml:9:3: error: unknown kind 'comand' (log)
+          9 │   kind: comand
+            │   ^
+          hint: did you mean 'command'?
+        mcp.yaml:3:3: warning: unknown key 'x'
+          3 │ x: 1
+            │   ^
+        ");
         let json = findings_json(&configuration().problems);
         assert_eq!((&json["errors"], &json["warnings"]), (&json!(1), &json!(1)));
         assert_eq!(json["problems"][0]["line"], 9);
@@ -458,7 +483,56 @@ mod tests {
     #[test]
     fn entries_are_shown_with_their_place_and_without_secrets() {
         let text = Palette::default().page(&page(&configuration()));
-        assert_snapshot!(text, @"");
+        assert_snapshot!(text, @r#"
+        server github  mcp.yaml:2:3
+          trusted: true
+          command: npx
+          args:
+            - server
+          env:
+            TOKEN: "***"
+          env_passed_through:
+            - HOME
+          cwd: /srv
+          protocol: auto
+          timeout_ms: 30000.0
+          exclude:
+            - "*-delete"
+          retries: 0
+          requires_approval: false
+
+        server github  mcp.yaml:2:3
+          trusted: true
+          url: "https://me:***@h/?key=***&a=b"
+          headers:
+            X-Key: "***"
+          auth:
+            type: bearer
+            token: "***"
+            variable: T
+          protocol: auto
+          timeout_ms: 30000.0
+          exclude:
+            - "*-delete"
+          retries: 0
+          requires_approval: false
+
+        stats
+          enabled: true
+          sync: false
+          retention_days: 90
+
+        audit
+          enabled: true
+          sync: false
+          retention_days: 90
+
+        out of service log
+          mcp.yaml:9:3: error: unknown kind 'comand' (log)
+            9 │   kind: comand
+              │   ^
+            hint: did you mean 'command'?
+        "#);
         assert!(!text.contains(SECRET));
         assert!(!json(&configuration()).to_string().contains(SECRET));
     }
@@ -483,7 +557,18 @@ mod tests {
         let environment =
             FixedEnvironment { root: Some(PathBuf::from("/r")), ..FixedEnvironment::default() };
         let page = paths(&configuration(), &environment);
-        assert_snapshot!(Palette::default().page(&page), @"");
+        assert_snapshot!(Palette::default().page(&page), @r"
+        Files read, the first has precedence
+          /p/mcp.yaml  servers, project
+
+        Places searched
+          /p
+
+        Directories
+          configuration  /r/config
+          state          /r/state
+          cache          /r/cache
+        ");
         let json = paths_json(&configuration(), &environment);
         assert_eq!(json["directories"]["cache"], "/r/cache");
     }

@@ -86,7 +86,30 @@ mod tests {
     #[test]
     fn a_success_has_the_documented_shape() {
         let outcome = outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi\u{1b}")));
-        assert_snapshot!(json_text::pretty(&json(&outcome)), @"");
+        assert_snapshot!(json_text::pretty(&json(&outcome)), @r#"
+        {
+          "tool": "s-echo",
+          "success": true,
+          "output": "hi\u001b",
+          "error": null,
+          "content": [
+            {
+              "type": "text",
+              "text": "hi\u001b"
+            }
+          ],
+          "structured": null,
+          "metadata": {
+            "call_id": "id-1",
+            "source": "mcp",
+            "server": "s",
+            "duration_ms": 1.234,
+            "connect_ms": 20.0,
+            "attempts": 1,
+            "protocol": "2025-11-25"
+          }
+        }
+        "#);
     }
 
     #[test]

@@ -271,15 +271,77 @@ mod tests {
 
     #[test]
     fn the_table_fits_every_width() {
-        assert_snapshot!(shown(120), @"");
-        assert_snapshot!(shown(80), @"");
-        assert_snapshot!(shown(60), @"");
+        assert_snapshot!(shown(120), @r"
+        NAME     STATUS  ERA     PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   legacy  2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed                      stdio
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
+        assert_snapshot!(shown(80), @r"
+        NAME     STATUS  PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed              stdio
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
+        assert_snapshot!(shown(60), @r"
+        NAME     STATUS   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
     }
 
     #[test]
     fn a_server_is_shown_whole() {
-        assert_snapshot!(Palette::default().page(&page(&ready(), Some(80))), @"");
-        assert_snapshot!(Palette::default().page(&page(&failed(), Some(80))), @"");
+        assert_snapshot!(Palette::default().page(&page(&ready(), Some(80))), @r#"
+        github  ready
+
+          Issues and code
+
+        Facts
+          transport    stdio, npx server-github
+          says it is   gh 1.2
+          protocol     2025-11-25 (legacy)
+          pid          4242
+          memory       48.0 MiB
+          connect      412 ms
+          ping         850 µs
+          offers       26 tools, 1 prompt
+
+        Instructions for models
+          Search first.␛[2J
+
+        Capabilities
+          {
+            "tools": {}
+          }
+
+        The end of its stderr
+          listening
+        "#);
+        assert_snapshot!(Palette::default().page(&page(&failed(), Some(80))), @r"
+        browser  failed
+
+        Failure
+          exited with status 1 during the handshake
+          Error: no display
+          hint: set DISPLAY
+
+        Facts
+          transport    stdio, npx server-github
+
+        Warnings
+          two answers to one request
+
+        The end of its stderr
+          Error: no display
+        ");
     }
 
     #[test]

@@ -10,10 +10,13 @@ use crate::cli::example::{self, resolve, type_of};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, caret, json as json_text};
 use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
+use crate::util::text;
 use crate::util::units::show_duration;
 
 /// The most parameters that are shown; `-o json` shows all.
 const MAX_PARAMETERS: usize = 200;
+/// The widest type that stands in the table itself.
+const TYPE_CELLS: usize = 20;
 
 /// The documented JSON of a tool.
 pub fn json(tool: &ToolDefinition) -> Value {
@@ -92,7 +95,9 @@ fn facts(page: &mut Page, tool: &ToolDefinition) {
         line.append(value);
         page.push(line);
     };
-    fact("source", Line::plain(format!("{}, {}", tool.source.as_str(), tool.kind)));
+    let source = tool.source.as_str();
+    let kind = if tool.kind == source { "" } else { tool.kind };
+    fact("source", Line::plain([source, kind].join(" ").trim_end()));
     fact("origin", Line::plain(origin(&tool.origin)));
     if let Some(category) = &tool.category {
         fact("category", Line::plain(category));
@@ -197,21 +202,32 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
     for (name, property) in map.iter().take(MAX_PARAMETERS) {
         let resolved = resolve(root, property, 0);
         let is_required = required.contains(&name.as_str());
+        // A long type would be cut in its column, so it moves below where there is room.
+        let full = type_name(root, property, 0);
+        let short = match type_of(resolved) {
+            _ if text::width(&full) <= TYPE_CELLS => full.as_str(),
+            Some(kind) => kind,
+            None => "choice",
+        };
         table.row([
             Line::of(Label::Name, name),
-            Line::plain(type_name(root, property, 0)),
+            Line::plain(short),
             Line::of(Label::Warning, if is_required { "yes" } else { "" }),
             Line::plain(resolved.get("default").map(json_text::compact).unwrap_or_default()),
             Line::of(Label::Dim, limits(resolved)),
         ]);
+        let room = width.map(|w| w.saturating_sub(4));
+        let mut words = Page::default();
+        if short != full {
+            words.paragraph(Label::Dim, 0, &full, room);
+        }
         // Beside a `$ref` the property may have words of its own, which are nearer to the point.
         let description = property.get("description").or_else(|| resolved.get("description"));
         if let Some(text) = description.and_then(Value::as_str) {
-            let mut words = Page::default();
-            words.paragraph(Label::Plain, 0, text, width.map(|w| w.saturating_sub(4)));
-            for line in words.lines() {
-                table.below(line.clone());
-            }
+            words.paragraph(Label::Plain, 0, text, room);
+        }
+        for line in words.lines() {
+            table.below(line.clone());
         }
     }
     for line in table.layout(width.map(|w| w.saturating_sub(2))).lines() {
@@ -270,15 +286,15 @@ fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
 fn limits(schema: &Value) -> String {
     let mut limits = Vec::new();
     let get = |key: &str| schema.get(key).map(json_text::compact);
-    let mut range = |what: &str, low: &str, high: &str| match (get(low), get(high)) {
-        (Some(low), Some(high)) => limits.push(format!("{what}{low}..{high}")),
-        (Some(low), None) => limits.push(format!("{what}at least {low}")),
-        (None, Some(high)) => limits.push(format!("{what}at most {high}")),
+    let mut range = |unit: &str, low: &str, high: &str| match (get(low), get(high)) {
+        (Some(low), Some(high)) => limits.push(format!("{low}..{high}{unit}")),
+        (Some(low), None) => limits.push(format!("at least {low}{unit}")),
+        (None, Some(high)) => limits.push(format!("at most {high}{unit}")),
         (None, None) => {}
     };
     range("", "minimum", "maximum");
-    range("length ", "minLength", "maxLength");
-    range("items ", "minItems", "maxItems");
+    range(" characters", "minLength", "maxLength");
+    range(" items", "minItems", "maxItems");
     for (key, words) in [
         ("exclusiveMinimum", "above"),
         ("exclusiveMaximum", "below"),
@@ -412,7 +428,7 @@ pub(super) mod tests {
             "properties": {
                 "query": { "type": "string", "minLength": 1, "maxLength": 256,
                            "description": "The words to look for. Quote a phrase to keep it together; a minus sign before a word excludes it." },
-                "state": { "enum": ["open", "closed"], "default": "open" },
+                "state": { "enum": ["open", "closed", "merged"], "default": "open" },
                 "limit": { "$ref": "#/$defs/Limit" },
                 "labels": { "type": "array", "items": { "type": "string" }, "maxItems": 5 },
                 "since": { "type": ["string", "null"], "format": "date-time" }
@@ -438,12 +454,96 @@ pub(super) mod tests {
 
     #[test]
     fn everything_is_shown_at_80() {
-        assert_snapshot!(shown(&rich(), Some(80)), @"");
+        assert_snapshot!(shown(&rich(), Some(80)), @r#"
+        github-search  Search issues
+
+          Searches issues. Every word must occur in the title or in the body of an
+          issue, in any order.
+
+          Second paragraph.
+
+        Parameters
+          NAME    TYPE            REQUIRED  DEFAULT  LIMITS
+          query   string          yes                1..256 characters
+            The words to look for. Quote a phrase to keep it together; a minus sign
+            before a word excludes it.
+          state   choice                    "open"
+            "open" | "closed" | "merged"
+          limit   integer                            1..100
+          labels  list of string                     at most 5 items
+          since   string | null                      format date-time
+          nothing else is accepted
+
+        Result
+          NAME   TYPE
+          total  integer
+
+        Facts
+          source       mcp
+          origin       server 'github'
+          scope        global
+          speed        medium
+          safety       external
+          timeout      30.0 s
+          retries      2, but it is not marked safe to repeat: none are made
+          touches      https://api.example.com
+          claims       changes nothing, reaches outside  (its author's words)
+          fingerprint  FINGERPRINT
+
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
+
+        Example
+          toolhost call github-search query=text
+        "#);
     }
 
     #[test]
     fn everything_is_shown_at_60() {
-        assert_snapshot!(shown(&rich(), Some(60)), @"");
+        assert_snapshot!(shown(&rich(), Some(60)), @r#"
+        github-search  Search issues
+
+          Searches issues. Every word must occur in the title or in
+          the body of an issue, in any order.
+
+          Second paragraph.
+
+        Parameters
+          NAME    TYPE            REQUIRED  DEFAULT  LIMITS
+          query   string          yes                1..256 charact…
+            The words to look for. Quote a phrase to keep it
+            together; a minus sign before a word excludes it.
+          state   choice                    "open"
+            "open" | "closed" | "merged"
+          limit   integer                            1..100
+          labels  list of string                     at most 5 items
+          since   string | null                      format date-ti…
+          nothing else is accepted
+
+        Result
+          NAME   TYPE
+          total  integer
+
+        Facts
+          source       mcp
+          origin       server 'github'
+          scope        global
+          speed        medium
+          safety       external
+          timeout      30.0 s
+          retries      2, but it is not marked safe to repeat: none are made
+          touches      https://api.example.com
+          claims       changes nothing, reaches outside  (its author's words)
+          fingerprint  FINGERPRINT
+
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
+
+        Example
+          toolhost call github-search query=text
+        "#);
     }
 
     #[test]
@@ -451,7 +551,32 @@ pub(super) mod tests {
         let mut tool = builtin("now", "The time");
         tool.status = ToolStatus::Unavailable;
         tool.unavailable = Some(Fault::denied("not trusted yet").hint("run 'toolhost trust'"));
-        assert_snapshot!(shown(&tool, Some(120)), @"");
+        assert_snapshot!(shown(&tool, Some(120)), @r"
+        now
+
+          The time
+
+        Parameters
+          none
+
+        Facts
+          source       internal builtin
+          origin       tools.yaml:7:5
+          scope        global
+          speed        medium
+          safety       native
+          timeout      30.0 s
+          retries      none
+          fingerprint  FINGERPRINT
+
+        Status
+          unavailable: cannot be called
+          not trusted yet
+          hint: run 'toolhost trust'
+
+        Example
+          toolhost call now
+        ");
     }
 
     #[test]
