@@ -1,10 +1,13 @@
 //! toolhost: one catalogue of internal tools and MCP servers.
+pub mod assembly;
 pub mod catalogue;
+pub mod cli;
 pub mod config;
 pub mod host;
 pub mod mcp;
 pub mod model;
 pub mod provider;
 pub mod providers;
+pub mod run;
 pub mod serve;
 pub mod util;

@@ -3,6 +3,9 @@
 //! Owns: naming, building, filtering, searching, fingerprints and drift. Never does: contact a
 //! server or run anything.
 
+pub mod filter;
+pub mod fingerprint;
+
 use crate::model::{Fault, Problem, ToolDefinition};
 
 /// One list of everything, as it was at one moment.

@@ -1,0 +1,527 @@
+//! The grammar of the command line. Doc comments are the help texts.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use clap_complete::ArgValueCompleter;
+
+use super::commands::{call, completions, config, inspect, list, servers, trust};
+use super::complete;
+use super::context::Outcome;
+use super::output::door::Wishes;
+use super::output::{ColourChoice, Door, Format, Label, Line, Page};
+use crate::model::Fault;
+
+/// The end of `--help`.
+const EXIT_CODES: &str = "\
+Call 'toolhost COMMAND --help' for the options of one command.
+
+Exit codes:
+    0  success
+    1  internal     a bug, or standard output cannot be written
+    2  usage        wrong command line, unknown name, arguments that do not fit
+    3  tool         the tool said no
+    4  unreachable  the server or program could not be started or reached, or died
+    5  auth         credentials missing, refused or expired
+    6  denied       policy or a person refused, or it is not trusted yet
+    7  timeout      a limit of time fired
+    8  check        a threshold, pin or comparison failed
+    9  config       a configuration file, or the entry asked for, is invalid
+   10  protocol     the peer broke its protocol, or passed a size limit
+   11  partial      a usable but incomplete answer
+  129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM";
+
+/// A terminal console for tools: one catalogue of internal tools and MCP servers.
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolhost",
+    version,
+    after_help = EXIT_CODES,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    infer_subcommands = false
+)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Read internal tools from this file, and look for no other configuration
+    #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub tools: Vec<PathBuf>,
+    /// Read MCP servers from this file, and look for no other configuration
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub mcp: Vec<PathBuf>,
+    /// Show and call only what this profile contains
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
+    pub profile: Option<String>,
+    /// Print JSON; the same as -o json
+    #[arg(long, global = true, conflicts_with = "output")]
+    pub json: bool,
+    /// Print in this format
+    #[arg(short, long, value_name = "FORMAT", value_enum, global = true)]
+    pub output: Option<Format>,
+    /// Print results and failures only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: progress and log lines of tools and servers
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// When to use colour
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        global = true
+    )]
+    pub color: ColourChoice,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// No colour, no repainting, and nothing cut to the width of the terminal
+    #[arg(long, global = true)]
+    pub plain: bool,
+    /// Let any problem in a configuration file fail the command
+    #[arg(long, global = true)]
+    pub strict: bool,
+    /// Trust what the project's files would start, for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+    /// Do not verify TLS certificates, for this run
+    #[arg(long, global = true)]
+    pub insecure: bool,
+    /// Refuse a call that cannot be recorded in the audit log
+    #[arg(long, global = true)]
+    pub require_record: bool,
+}
+
+impl Global {
+    /// What was said about output.
+    pub fn wishes(&self) -> Wishes {
+        Wishes {
+            colour: self.color,
+            ascii: self.ascii,
+            plain: self.plain,
+            quiet: self.quiet,
+            verbose: self.verbose,
+            json: self.format() == Format::Json,
+        }
+    }
+
+    /// The format asked for; text when nothing was said.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.output.unwrap_or_default() }
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the tools of the catalogue.
+    List(list::ListArgs),
+    /// Show everything about a tool or a server.
+    #[command(visible_alias = "show")]
+    Inspect(inspect::InspectArgs),
+    /// Call a tool.
+    #[command(visible_alias = "invoke")]
+    Call(Box<call::CallArgs>),
+    /// Show the servers: whether they answer, how fast, and what they offer.
+    Servers(servers::ServersArgs),
+    /// Allow what a project's files would start.
+    Trust(trust::TrustArgs),
+    /// Check and show the configuration.
+    Config(config::ConfigArgs),
+    /// Print the completion script of a shell.
+    Completions(completions::CompletionsArgs),
+    /// Serve the demo tools over standard input and output.
+    #[command(hide = true)]
+    DemoServer,
+}
+
+/// What `toolhost` says without a command.
+pub fn short_help() -> Page {
+    let mut page = Page::default();
+    page.push(Line::of(Label::Heading, "toolhost: a terminal console for tools"));
+    page.gap();
+    for (line, about) in [
+        ("toolhost list [QUERY]", "the tools of the catalogue"),
+        ("toolhost inspect NAME", "everything about a tool or a server"),
+        ("toolhost call NAME [key=value …]", "call a tool"),
+        ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost config check", "what is wrong with the configuration"),
+        ("toolhost --help", "all commands and options"),
+    ] {
+        let mut row = Line::of(Label::Name, line).indented(2);
+        row.pad_to(37);
+        row.push(Label::Plain, about);
+        page.push(row);
+    }
+    page.gap();
+    page
+}
+
+/// Whether a command line that may be wrong asks for JSON.
+pub fn asks_for_json(arguments: &[OsString]) -> bool {
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let options = words.iter().take_while(|word| *word != "--");
+    options.enumerate().any(|(index, word)| {
+        matches!(&**word, "--json" | "-ojson" | "--output=json" | "-o=json")
+            || (matches!(&**word, "-o" | "--output")
+                && words.get(index + 1).is_some_and(|next| next == "json"))
+    })
+}
+
+/// Prints the help or version that was asked for, or turns an error into ours.
+///
+/// # Errors
+/// A usage fault for a wrong command line.
+pub fn explain(error: &clap::Error, door: &Door) -> Outcome {
+    let rendered = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let mut page = Page::default();
+            page.text(Label::Plain, 0, rendered.trim_end());
+            door.page(&page)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let mut page = Page::default();
+            page.text(Label::Plain, 0, rendered.trim_end());
+            page.gap();
+            door.tell(&page);
+            Err(Fault::usage("no command was given").into())
+        }
+        _ => Err(usage_fault(&rendered).into()),
+    }
+}
+
+/// The message of an error on one line.
+pub fn message(error: &clap::Error) -> String {
+    usage_fault(&error.render().to_string()).message().to_owned()
+}
+
+/// The parser's own text as a fault: its first paragraph is the message, its tips and its usage
+/// are the hint.
+fn usage_fault(rendered: &str) -> Fault {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let mut hints = Vec::new();
+    let mut fault = Fault::usage(message.trim_end_matches('.'));
+    for paragraph in paragraphs {
+        if let Some(usage) = paragraph.strip_prefix("Usage: ") {
+            fault = fault.detail(format!("usage: {usage}"));
+        } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
+            hints.extend(tip.split(" tip: ").map(str::to_owned));
+        } else if let Some(values) = paragraph.strip_prefix('[') {
+            fault = fault.detail(format!("[{values}"));
+        }
+    }
+    if hints.is_empty() {
+        hints.push("try --help".to_owned());
+    }
+    fault.hint(hints.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_is_complete() {
+        let help = Cli::command().term_width(100).render_help().to_string();
+        assert_snapshot!(help, @r"
+        A terminal console for tools: one catalogue of internal tools and MCP servers
+
+        Usage: toolhost [OPTIONS] [COMMAND]
+
+        Commands:
+          list         List the tools of the catalogue
+          inspect      Show everything about a tool or a server [alias: show]
+          call         Call a tool [alias: invoke]
+          servers      Show the servers: whether they answer, how fast, and what they offer
+          trust        Allow what a project's files would start
+          config       Check and show the configuration
+          completions  Print the completion script of a shell
+
+        Options:
+          -h, --help     Print help (see more with '--help')
+          -V, --version  Print version
+
+        Global options:
+              --tools <FILE>     Read internal tools from this file, and look for no other configuration
+              --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
+              --profile <NAME>   Show and call only what this profile contains
+              --json             Print JSON; the same as -o json
+          -o, --output <FORMAT>  Print in this format [possible values: text, json, yaml, table, raw, names]
+          -q, --quiet            Print results and failures only
+          -v, --verbose...       Say more: progress and log lines of tools and servers
+              --color <WHEN>     When to use colour [possible values: auto, always, never]
+              --ascii            Draw with ASCII characters only
+              --plain            No colour, no repainting, and nothing cut to the width of the terminal
+              --strict           Let any problem in a configuration file fail the command
+              --trust            Trust what the project's files would start, for this run
+              --insecure         Do not verify TLS certificates, for this run
+              --require-record   Refuse a call that cannot be recorded in the audit log
+
+        Call 'toolhost COMMAND --help' for the options of one command.
+
+        Exit codes:
+            0  success
+            1  internal     a bug, or standard output cannot be written
+            2  usage        wrong command line, unknown name, arguments that do not fit
+            3  tool         the tool said no
+            4  unreachable  the server or program could not be started or reached, or died
+            5  auth         credentials missing, refused or expired
+            6  denied       policy or a person refused, or it is not trusted yet
+            7  timeout      a limit of time fired
+            8  check        a threshold, pin or comparison failed
+            9  config       a configuration file, or the entry asked for, is invalid
+           10  protocol     the peer broke its protocol, or passed a size limit
+           11  partial      a usable but incomplete answer
+          129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM
+        ");
+    }
+
+    #[test]
+    fn call_help_is_complete() {
+        let mut command = Cli::command().term_width(100);
+        command.build();
+        let call = command.find_subcommand_mut("call").unwrap();
+        assert_snapshot!(call.render_long_help().to_string(), @r"
+        Call a tool
+
+        Usage: toolhost call [OPTIONS] <NAME> [ARGS]...
+
+        Arguments:
+          <NAME>
+                  The tool: its full name, or its bare name when only one tool has it
+
+          [ARGS]...
+                  key=value, key:=json, key=@file, or one {…} object
+
+        Options:
+              --args <JSON|@FILE|->
+                  All arguments as one JSON object; @FILE reads a file, - standard input
+
+              --server <NAME>
+                  Look for the tool at this server only; repeatable
+
+              --timeout <TIME>
+                  Give up after this time, such as 500ms, 30s or 2m
+
+              --retries <N>
+                  Repeat a failed attempt this often, if the tool is marked safe to repeat
+
+          -y, --yes
+                  Approve the call without being asked
+
+              --dry-run
+                  Show what would be sent or started, and do nothing
+
+              --query <EXPR>
+                  Print what this jq expression makes of the result
+
+              --save <FILE>
+                  Write the result to this file; several blocks become FILE-1, FILE-2, …
+
+              --no-validate
+                  Send the arguments as they are, and accept any result
+
+              --context <KEY=VALUE>
+                  A variable for the tool; repeatable
+
+              --session <ID>
+                  The session the call belongs to
+
+              --ignore-tool-error
+                  Exit with 0 although the tool says no
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Global options:
+              --tools <FILE>
+                  Read internal tools from this file, and look for no other configuration
+
+              --mcp <FILE>
+                  Read MCP servers from this file, and look for no other configuration
+
+              --profile <NAME>
+                  Show and call only what this profile contains
+
+              --json
+                  Print JSON; the same as -o json
+
+          -o, --output <FORMAT>
+                  Print in this format
+
+                  Possible values:
+                  - text:  For people
+                  - json:  JSON: indented on a terminal, one line otherwise
+                  - yaml:  YAML
+                  - table: Rows and columns
+                  - raw:   The bytes of the result; exact when stdout is not a terminal
+                  - names: One name on each line
+
+          -q, --quiet
+                  Print results and failures only
+
+          -v, --verbose...
+                  Say more: progress and log lines of tools and servers
+
+              --color <WHEN>
+                  When to use colour
+
+                  Possible values:
+                  - auto:   On a terminal that can show it
+                  - always: Always
+                  - never:  Never
+
+              --ascii
+                  Draw with ASCII characters only
+
+              --plain
+                  No colour, no repainting, and nothing cut to the width of the terminal
+
+              --strict
+                  Let any problem in a configuration file fail the command
+
+              --trust
+                  Trust what the project's files would start, for this run
+
+              --insecure
+                  Do not verify TLS certificates, for this run
+
+              --require-record
+                  Refuse a call that cannot be recorded in the audit log
+
+        Arguments:
+          key=value     converted only as the tool's schema says: 12 stays text where it wants text
+          key:=json     raw JSON
+          key=@file     the content of a file (key:=@file for JSON in a file)
+          key=@@text    text that starts with @
+          '{…}'         all arguments as one object, as with --args
+        ");
+    }
+
+    #[test]
+    fn every_code_of_the_table_is_in_the_help() {
+        use crate::model::{FaultKind, Signal};
+        for kind in [
+            FaultKind::Internal,
+            FaultKind::Usage,
+            FaultKind::Tool,
+            FaultKind::Unreachable,
+            FaultKind::Auth,
+            FaultKind::Denied,
+            FaultKind::Timeout,
+            FaultKind::Check,
+            FaultKind::Config,
+            FaultKind::Protocol,
+            FaultKind::Partial,
+        ] {
+            let row = format!("{:>5}  {}", kind.exit_code(), kind.as_str());
+            assert!(EXIT_CODES.contains(&row), "{row}");
+        }
+        let signals = [Signal::Hangup, Signal::Interrupt, Signal::Terminate];
+        for signal in signals {
+            let code = FaultKind::Interrupted(signal).exit_code().to_string();
+            assert!(EXIT_CODES.contains(&code), "{code}");
+        }
+    }
+
+    #[test]
+    fn options_may_stand_before_and_after_the_command() {
+        for words in [
+            &["toolhost", "--json", "list"][..],
+            &["toolhost", "list", "--json"],
+            &["toolhost", "list", "-o", "json"],
+        ] {
+            let cli = Cli::try_parse_from(words).unwrap();
+            assert_eq!(cli.global.format(), Format::Json, "{words:?}");
+        }
+        let cli = Cli::try_parse_from(["toolhost", "call", "x", "a=-1", "--host-tools", "t.yaml"]);
+        assert_eq!(cli.unwrap().global.tools, [PathBuf::from("t.yaml")]);
+    }
+
+    #[test]
+    fn aliases_are_the_same_commands() {
+        let is = |words: &[&str]| Cli::try_parse_from(words).unwrap().command;
+        assert!(matches!(is(&["toolhost", "show", "x"]), Some(Command::Inspect(_))));
+        assert!(matches!(is(&["toolhost", "invoke", "x"]), Some(Command::Call(_))));
+        assert!(is(&["toolhost"]).is_none());
+    }
+
+    fn fault(words: &[&str]) -> Fault {
+        usage_fault(&Cli::try_parse_from(words).unwrap_err().render().to_string())
+    }
+
+    #[test]
+    fn errors_of_the_command_line_look_like_all_others() {
+        use crate::cli::output::{Palette, fault as shape};
+        let mut text = String::new();
+        for words in [
+            &["toolhost", "lst"][..],
+            &["toolhost", "list", "--jsn"],
+            &["toolhost", "call"],
+            &["toolhost", "list", "-o", "xml"],
+            &["toolhost", "call", "x", "--timeout", "soon"],
+            &["toolhost", "-q", "-v", "list"],
+        ] {
+            text.push_str(&Palette::default().page(&shape::page(&fault(words))));
+        }
+        assert_snapshot!(text, @r"
+        error: unrecognized subcommand 'lst'
+          usage: toolhost [OPTIONS] [COMMAND]
+          hint: a similar subcommand exists: 'list'
+        error: unexpected argument '--jsn' found
+          usage: toolhost list --json [QUERY]...
+          hint: a similar argument exists: '--json'
+        error: the following required arguments were not provided: <NAME>
+          usage: toolhost call <NAME> [ARGS]...
+          hint: try --help
+        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, json, yaml, table, raw, names]
+          hint: a similar value exists: 'yaml'
+        error: invalid value 'soon' for '--timeout <TIME>': expected a time such as 500ms, 30s or 2m
+          hint: try --help
+        error: the argument '--quiet' cannot be used with '--verbose...'
+          usage: toolhost --quiet
+          hint: try --help
+        ");
+    }
+
+    #[test]
+    fn a_wrong_command_line_can_ask_for_json() {
+        let asks = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            asks_for_json(&words)
+        };
+        assert!(
+            asks(&["t", "--json", "x"]) && asks(&["t", "-o", "json"]) && asks(&["t", "-ojson"])
+        );
+        assert!(!asks(&["t", "-o", "yaml"]) && !asks(&["t", "--", "--json"]));
+    }
+}

@@ -1,0 +1,416 @@
+//! `toolhost call`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::Value;
+
+use crate::cli::arguments::{self, Sources};
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::output::content::{self, Payload};
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
+use crate::cli::save;
+use crate::cli::views;
+use crate::host::request::{CallOutcome, CallRequest};
+use crate::model::{Fault, FaultKind, ToolResult};
+use crate::util::{jq, units};
+
+/// Call a tool.
+///
+/// The result goes to standard output and nothing else does. A tool that says no ends with exit
+/// code 3; nothing is sent before the arguments fit the tool's schema.
+#[derive(Debug, Args)]
+#[command(after_help = ARGUMENTS_HELP)]
+pub struct CallArgs {
+    /// The tool: its full name, or its bare name when only one tool has it
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
+    pub name: String,
+    /// key=value, key:=json, key=@file, or one {…} object
+    #[arg(value_name = "ARGS")]
+    pub words: Vec<String>,
+    /// All arguments as one JSON object; @FILE reads a file, - standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub args: Option<String>,
+    /// Look for the tool at this server only; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Give up after this time, such as 500ms, 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Repeat a failed attempt this often, if the tool is marked safe to repeat
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub retries: Option<u32>,
+    /// Approve the call without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Show what would be sent or started, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print what this jq expression makes of the result
+    #[arg(long, value_name = "EXPR")]
+    pub query: Option<String>,
+    /// Write the result to this file; several blocks become FILE-1, FILE-2, …
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+    /// Send the arguments as they are, and accept any result
+    #[arg(long)]
+    pub no_validate: bool,
+    /// A variable for the tool; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_variable)]
+    pub context: Vec<(String, String)>,
+    /// The session the call belongs to
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Exit with 0 although the tool says no
+    #[arg(long)]
+    pub ignore_tool_error: bool,
+}
+
+const ARGUMENTS_HELP: &str = "\
+Arguments:
+  key=value     converted only as the tool's schema says: 12 stays text where it wants text
+  key:=json     raw JSON
+  key=@file     the content of a file (key:=@file for JSON in a file)
+  key=@@text    text that starts with @
+  '{…}'         all arguments as one object, as with --args";
+
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    match units::duration(text) {
+        Some(Duration::ZERO) => Err("no call can end in no time".to_owned()),
+        Some(duration) => Ok(duration),
+        None => Err("expected a time such as 500ms, 30s or 2m".to_owned()),
+    }
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !text.contains('\0') => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
+pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
+    use Format::{Json, Raw, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Raw])?;
+    if let Some(path) = &args.save {
+        save::check(path)?;
+    }
+    let request = request(args, context)?;
+    let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
+    if args.dry_run {
+        let preview = assembly.host.preview(&request).await?;
+        return match format {
+            Json | Yaml => context.door.value(format, &views::outcome::preview_json(&preview)),
+            _ => context.door.page(&views::outcome::preview(&preview)),
+        };
+    }
+    let outcome = assembly.host.call(request).await?;
+    print(args, &context.door, format, &outcome)?;
+    match outcome.fault() {
+        Some(fault) if args.ignore_tool_error && fault.kind() == FaultKind::Tool => Ok(()),
+        Some(fault) => Err(fault.clone().into()),
+        None => Ok(()),
+    }
+}
+
+fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Fault> {
+    let cwd = context.environment.cwd();
+    let sources = Sources { words: &args.words, whole: args.args.as_deref(), cwd };
+    let arguments = arguments::read(&sources, &mut std::io::stdin().lock())?;
+    let mut request = CallRequest::new(&args.name, arguments);
+    request.servers.clone_from(&args.server);
+    request.timeout = args.timeout;
+    request.retries = args.retries;
+    request.validate = !args.no_validate;
+    request.assume_yes = args.yes;
+    request.environment = args.context.iter().cloned().collect::<BTreeMap<_, _>>();
+    request.session.clone_from(&args.session);
+    request.cancel = context.cancel.clone();
+    Ok(request)
+}
+
+/// Writes the outcome of a call that was dispatched. Its fault is the caller's business.
+fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) -> Outcome {
+    let result = outcome.result.as_ref().ok();
+    for warning in result.iter().flat_map(|result| &result.warnings) {
+        door.warn(warning);
+    }
+    let filtered = match (&args.query, result) {
+        // What a tool says when it fails is not what the expression was written for.
+        (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
+        _ => None,
+    };
+    if let (Some(path), Some(result)) = (&args.save, result) {
+        save_result(path, door, result, filtered.as_deref())?;
+    }
+    match (format, filtered) {
+        (Format::Json | Format::Yaml, Some(values)) => {
+            values.iter().try_for_each(|value| door.value(format, value))
+        }
+        (Format::Json | Format::Yaml, None) => door.value(format, &views::outcome::json(outcome)),
+        _ if args.save.is_some() => Ok(()),
+        (Format::Raw, Some(values)) => door.raw(&lines(&values)),
+        (Format::Raw, None) => result.map_or(Ok(()), |result| {
+            let payloads = payloads(result)?;
+            door.raw(&payloads.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
+        }),
+        (Format::Table, values) => {
+            let values = values.unwrap_or_else(|| result.map(content::value).into_iter().collect());
+            door.page(&rows(&values, door.width()))
+        }
+        (_, Some(values)) => {
+            let mut page = Page::default();
+            page.text(
+                Label::Plain,
+                0,
+                String::from_utf8_lossy(&lines(&values)).trim_end_matches('\n'),
+            );
+            if values.is_empty() {
+                page = Page::default();
+            }
+            door.page(&page)
+        }
+        (_, None) => result.map_or(Ok(()), |result| {
+            let page = content::page(result);
+            // What failed says so itself: the tool's words are printed once.
+            if outcome.fault().is_some_and(|fault| repeats(fault, result)) {
+                return Ok(());
+            }
+            door.page(&page)
+        }),
+    }
+}
+
+/// Whether the `error:` line will say exactly what the result says.
+fn repeats(fault: &Fault, result: &ToolResult) -> bool {
+    result.structured.is_none()
+        && result.output.as_str().is_some_and(|text| text.trim() == fault.message().trim())
+}
+
+fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
+    jq::query(filter, &content::value(result)).map_err(|why| {
+        Fault::usage(format!("--query: {why}"))
+            .hint("the call was made; --json prints its whole result")
+            .into()
+    })
+}
+
+fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
+    content::payloads(result).map_err(|block| {
+        Fault::protocol(format!("block {block} of the result is not valid base64"))
+            .hint("--json prints the result as it came")
+    })
+}
+
+/// One line for each value: text as it is, everything else as JSON.
+fn lines(values: &[Value]) -> Vec<u8> {
+    let mut text = String::new();
+    for value in values {
+        match value {
+            Value::String(value) => text.push_str(value),
+            other => text.push_str(&json::pretty(other)),
+        }
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+fn save_result(
+    path: &Path,
+    door: &Door,
+    result: &ToolResult,
+    filtered: Option<&[Value]>,
+) -> Result<(), Stop> {
+    let payloads = match filtered {
+        Some(values) => {
+            vec![Payload { bytes: lines(values), media_type: "application/json".to_owned() }]
+        }
+        None => payloads(result)?,
+    };
+    if payloads.is_empty() {
+        door.warn("the result has nothing to save");
+    }
+    for (target, payload) in save::targets(path, payloads.len()).iter().zip(&payloads) {
+        save::write(target, &payload.bytes)?;
+        let size = units::show_size(payload.bytes.len() as u64);
+        door.note(
+            &Line::plain("saved ")
+                .then(Label::Name, target.display().to_string())
+                .then(Label::Dim, format!(" ({}, {size})", payload.media_type)),
+        );
+    }
+    Ok(())
+}
+
+/// Objects as rows, their keys as columns; anything else as one column.
+fn rows(values: &[Value], width: Option<usize>) -> Page {
+    let items: Vec<&Value> = match values {
+        [Value::Array(items)] => items.iter().collect(),
+        values => values.iter().collect(),
+    };
+    let mut keys: Vec<&str> = Vec::new();
+    for key in items.iter().filter_map(|item| item.as_object()).flat_map(|map| map.keys()) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let cell = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => Line::default(),
+        Some(Value::String(text)) => Line::plain(text),
+        Some(other) => Line::plain(json::compact(other)),
+    };
+    if keys.is_empty() {
+        let mut page = Page::default();
+        for item in items {
+            page.push(cell(Some(item)));
+        }
+        return page;
+    }
+    let mut table = Table::new(keys.iter().map(|key| Column::new(key).shrinks_to(8)));
+    for item in &items {
+        let map = item.as_object();
+        table.row(keys.iter().enumerate().map(|(index, key)| match map {
+            Some(map) => cell(map.get(*key)),
+            None if index == 0 => cell(Some(item)),
+            None => Line::default(),
+        }));
+    }
+    table.layout(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use crate::cli::output::Palette;
+    use crate::cli::output::door::Wishes;
+    use crate::cli::output::door::tests::captured;
+    use crate::model::{CallId, CallMetadata, Origin, Source, ToolDefinition, ToolName};
+
+    fn args(words: &[&str]) -> CallArgs {
+        let all = ["toolhost", "call", "t"].iter().chain(words);
+        match Cli::try_parse_from(all).unwrap().command {
+            Some(Command::Call(args)) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn outcome(result: ToolResult) -> CallOutcome {
+        let origin = Origin::Server("s".to_owned());
+        CallOutcome {
+            definition: ToolDefinition::new(ToolName::plain("t"), Source::Mcp, "mcp", origin),
+            result: Ok(result),
+            metadata: CallMetadata {
+                call_id: CallId("1".to_owned()),
+                duration: Duration::from_millis(1),
+                connect: None,
+                attempts: 1,
+                protocol: None,
+            },
+        }
+    }
+
+    fn printed(words: &[&str], format: Format, result: ToolResult) -> (String, String) {
+        let (door, out, err) = captured(Wishes::default(), false);
+        print(&args(words), &door, format, &outcome(result)).unwrap();
+        (out.text(), err.text())
+    }
+
+    #[test]
+    fn a_result_goes_to_stdout_and_warnings_to_stderr() {
+        let result = ToolResult { warnings: vec!["odd".to_owned()], ..ToolResult::text("hi") };
+        assert_eq!(
+            printed(&[], Format::Text, result),
+            ("hi\n".to_owned(), "warning: odd\n".to_owned())
+        );
+    }
+
+    #[test]
+    fn raw_is_byte_exact() {
+        let result = ToolResult::text("a\u{1b}[0m\nb");
+        assert_eq!(printed(&[], Format::Raw, result).0, "a\u{1b}[0m\nb");
+    }
+
+    #[test]
+    fn the_words_of_a_refusal_are_printed_once() {
+        assert_eq!(printed(&[], Format::Text, ToolResult::failure("no")).0, "");
+        let mut more = ToolResult::failure("no");
+        more.output = json!("no\nand why");
+        more.content = vec![json!({ "type": "text", "text": "no\nand why" })];
+        assert_eq!(printed(&[], Format::Text, more).0, "no\nand why\n");
+    }
+
+    #[test]
+    fn rows_are_made_of_objects() {
+        let values = [json!([{ "id": 1, "name": "a" }, { "id": 22, "tags": ["x"] }, "odd"])];
+        assert_snapshot!(Palette::default().page(&rows(&values, Some(40))), @r#"
+        id   name  tags
+        1    a
+        22         ["x"]
+        odd
+        "#);
+        assert_eq!(Palette::default().page(&rows(&[json!([1, "b"])], None)), "1\nb\n");
+    }
+
+    #[test]
+    fn results_are_saved_as_bytes_under_the_users_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pic.png");
+        let result = ToolResult {
+            success: true,
+            content: vec![
+                json!({ "type": "image", "mimeType": "image/png", "data": "iVBORw==" }),
+                json!({ "type": "resource",
+                        "resource": { "uri": "file:///etc/passwd", "text": "x" } }),
+            ],
+            ..ToolResult::default()
+        };
+        let (out, err) = printed(&["--save", path.to_str().unwrap()], Format::Text, result);
+        assert_eq!(out, "");
+        assert!(err.contains("pic-1.png (image/png, 4 B)"), "{err}");
+        assert_eq!(std::fs::read(dir.path().join("pic-1.png")).unwrap(), b"\x89PNG");
+        assert_eq!(std::fs::read(dir.path().join("pic-2.png")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn binary_data_that_is_none_is_the_servers_fault() {
+        let result = ToolResult {
+            content: vec![json!({ "type": "image", "data": "%%%" })],
+            ..ToolResult::default()
+        };
+        let (door, _, _) = captured(Wishes::default(), false);
+        let stop = print(&args(&[]), &door, Format::Raw, &outcome(result)).unwrap_err();
+        assert!(matches!(stop, Stop::Fault(fault) if fault.kind().exit_code() == 10));
+    }
+
+    #[test]
+    fn flags_are_checked_before_anything_runs() {
+        for words in [
+            &["--timeout", "0"][..],
+            &["--timeout", "soon"],
+            &["--retries", "-1"],
+            &["--context", "novalue"],
+        ] {
+            let all = ["toolhost", "call", "t"].iter().chain(words);
+            assert!(Cli::try_parse_from(all).is_err(), "{words:?}");
+        }
+        assert_eq!(args(&["--timeout", "500ms"]).timeout, Some(Duration::from_millis(500)));
+        assert_eq!(args(&["--args", "-"]).args.as_deref(), Some("-"));
+        assert_eq!(args(&["--context", "A=b=c"]).context, [("A".to_owned(), "b=c".to_owned())]);
+    }
+}

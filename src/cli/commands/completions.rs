@@ -1,0 +1,110 @@
+//! `toolhost completions`.
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::context::{Context, Outcome};
+use crate::model::Fault;
+
+/// Print the completion script of a shell.
+///
+/// The script asks toolhost itself for candidates, so the names of tools and servers complete too.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// The shells that have a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Bash: `source <(toolhost completions bash)`.
+    Bash,
+    /// Zsh: `source <(toolhost completions zsh)`.
+    Zsh,
+    /// Fish: `toolhost completions fish | source`.
+    Fish,
+    /// Elvish: `eval (toolhost completions elvish | slurp)`.
+    Elvish,
+    /// PowerShell: `toolhost completions powershell | Out-String | Invoke-Expression`.
+    Powershell,
+}
+
+impl Shell {
+    /// Every shell, in the order of the help.
+    pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Elvish, Self::Powershell];
+
+    /// The word on the command line, and the extension of the committed file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Elvish => "elvish",
+            Self::Powershell => "powershell",
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub fn run(args: &CompletionsArgs, context: &Context) -> Outcome {
+    context.door.raw(script(args.shell)?.as_bytes())
+}
+
+/// The script that registers the completion of `toolhost` with a shell.
+///
+/// # Errors
+/// An internal fault when the generator does not know the shell.
+pub fn script(shell: Shell) -> Result<String, Fault> {
+    let shells = clap_complete::env::Shells::builtins();
+    let completer = shells
+        .completer(shell.as_str())
+        .ok_or_else(|| Fault::internal(format!("no completion for {}", shell.as_str())))?;
+    let mut script = Vec::new();
+    completer
+        .write_registration(VARIABLE, "toolhost", "toolhost", "toolhost", &mut script)
+        .map_err(|error| Fault::internal(format!("cannot write the completion script: {error}")))?;
+    let script = String::from_utf8_lossy(&script);
+    Ok(format!("{}\n", script.trim()))
+}
+
+/// The variable by which a script asks for candidates.
+pub const VARIABLE: &str = "COMPLETE";
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn committed(shell: Shell) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("completions")
+            .join(format!("toolhost.{}", shell.as_str()))
+    }
+
+    /// To write the files anew: `TOOLHOST_BLESS=1 cargo nextest run committed_scripts`.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a switch for whoever maintains the files")]
+    fn committed_scripts_are_what_the_command_prints() {
+        let bless = std::env::var_os("TOOLHOST_BLESS").is_some();
+        for shell in Shell::ALL {
+            let script = script(shell).unwrap();
+            if bless {
+                std::fs::write(committed(shell), &script).unwrap();
+            }
+            let file = std::fs::read_to_string(committed(shell)).unwrap_or_default();
+            assert_eq!(file, script, "completions/toolhost.{} is out of date", shell.as_str());
+        }
+    }
+
+    #[test]
+    fn bash_accepts_its_script() {
+        let script = script(Shell::Bash).unwrap();
+        let status = std::process::Command::new("bash").args(["-n", "-c", &script]).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}

@@ -1,0 +1,228 @@
+//! `toolhost list`.
+
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+
+use crate::catalogue::filter::Query;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::output::{Format, Line, Page, fault};
+use crate::cli::views;
+use crate::config::spec::{Configuration, ProfileSpec};
+use crate::host::request::Reach;
+use crate::model::{Fault, Safety, Source, ToolDefinition, ToolStatus};
+
+/// List the tools of the catalogue.
+///
+/// A server that cannot be listed costs its own tools only; the exit code is then 11.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only tools in whose name, title or description these words occur
+    pub query: Vec<String>,
+    /// Only internal tools, or only tools of MCP servers
+    #[arg(long, value_enum)]
+    pub source: Option<SourceWord>,
+    /// Only tools of this server, and ask no other one; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Only tools of this kind, such as builtin, command or mcp; repeatable
+    #[arg(long)]
+    pub kind: Vec<String>,
+    /// Only tools of this category; repeatable
+    #[arg(long)]
+    pub category: Vec<String>,
+    /// Only tools that run like this; repeatable
+    #[arg(long, value_enum)]
+    pub safety: Vec<SafetyWord>,
+    /// Contact no server: show what the files declare
+    #[arg(long)]
+    pub declared: bool,
+}
+
+/// The halves of the catalogue, as words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SourceWord {
+    /// Declared in `tools.yaml`.
+    Internal,
+    /// Offered by MCP servers.
+    Mcp,
+}
+
+/// The levels of safety, as words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SafetyWord {
+    /// With the user's own rights.
+    Native,
+    /// Confined.
+    Sandboxed,
+    /// On the other side of a protocol.
+    External,
+}
+
+impl SafetyWord {
+    fn safety(self) -> Safety {
+        match self {
+            Self::Native => Safety::Native,
+            Self::Sandboxed => Safety::Sandboxed,
+            Self::External => Safety::External,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What could not be listed, after everything that could has been printed.
+pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let reach = reach(args);
+    let starts = match &reach {
+        Reach::Declared => Starts::Nothing,
+        Reach::Everything => Starts::Servers(&[]),
+        Reach::Servers(names) if names.is_empty() => Starts::Nothing,
+        Reach::Servers(names) => Starts::Servers(names),
+    };
+    let assembly = context.assemble(starts).await?;
+    let query = query(args, context, &assembly.configuration)?;
+    let catalogue = assembly.host.catalogue(&reach).await;
+    let tools: Vec<&ToolDefinition> = query
+        .select(&catalogue.tools)
+        .into_iter()
+        .filter_map(|place| catalogue.tools.get(place))
+        .collect();
+    let answered = has_answer(args, &catalogue.tools);
+    let verdict = views::catalogue::verdict(&catalogue, answered);
+    complete::remember(&*assembly.environment, &assembly.configuration, &catalogue);
+    match format {
+        Json | Yaml => {
+            let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
+            let problems = found.map(fault::finding_json).collect();
+            let value = views::catalogue::json(&tools, &catalogue, problems);
+            context.door.value(format, &value)?;
+        }
+        Names => {
+            let mut page = Page::default();
+            for tool in &tools {
+                page.push(Line::plain(tool.name.full()));
+            }
+            context.door.page(&page)?;
+        }
+        Text | Table | Format::Raw => {
+            context.door.page(&views::catalogue::page(&tools, context.door.width()))?;
+            for problem in &catalogue.problems {
+                context.door.warn(&problem.message);
+            }
+            context.door.note(&Line::plain(summary(&tools, args)));
+        }
+    }
+    verdict.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+fn summary(tools: &[&ToolDefinition], args: &ListArgs) -> String {
+    if tools.is_empty() && !args.query.is_empty() {
+        return "0 tools match".to_owned();
+    }
+    views::catalogue::summary(tools)
+}
+
+/// How far the listing has to reach for what was asked.
+fn reach(args: &ListArgs) -> Reach {
+    let only_internal = args.source == Some(SourceWord::Internal)
+        || (!args.kind.is_empty() && !args.kind.iter().any(|kind| kind == "mcp"));
+    if args.declared {
+        Reach::Declared
+    } else if only_internal {
+        Reach::Servers(Vec::new())
+    } else if args.server.is_empty() {
+        Reach::Everything
+    } else {
+        Reach::Servers(args.server.clone())
+    }
+}
+
+fn query(
+    args: &ListArgs,
+    context: &Context,
+    configuration: &Configuration,
+) -> Result<Query, Fault> {
+    let text = args.query.join(" ");
+    let source = args.source.map(|word| match word {
+        SourceWord::Internal => Source::Internal,
+        SourceWord::Mcp => Source::Mcp,
+    });
+    let profile = context.global.profile.as_deref();
+    Ok(Query {
+        words: text.split_whitespace().map(str::to_owned).collect(),
+        source,
+        servers: args.server.clone(),
+        kinds: args.kind.clone(),
+        categories: args.category.clone(),
+        safety: args.safety.iter().map(|word| word.safety().as_str().to_owned()).collect(),
+        profile: profile.map(|name| find_profile(configuration, name)).transpose()?,
+    })
+}
+
+fn find_profile(configuration: &Configuration, name: &str) -> Result<ProfileSpec, Fault> {
+    configuration.profiles.get(name).cloned().ok_or_else(|| {
+        let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
+        let fault = Fault::usage(format!("there is no profile '{name}'"));
+        if known.is_empty() {
+            fault.hint("profiles are declared under 'profiles:' in tools.yaml")
+        } else {
+            fault.hint(format!("known profiles: {}", known.join(", ")))
+        }
+    })
+}
+
+/// Whether anything of what was asked for gave an answer: tools that are only declared by a
+/// server that failed are none.
+fn has_answer(args: &ListArgs, tools: &[ToolDefinition]) -> bool {
+    tools.iter().any(|tool| match tool.source {
+        Source::Internal => args.server.is_empty() && args.source != Some(SourceWord::Mcp),
+        Source::Mcp => {
+            !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
+                && tool.unavailable.is_none()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use clap::Parser as _;
+
+    fn args(words: &[&str]) -> ListArgs {
+        let all = ["toolhost", "list"].iter().chain(words);
+        match Cli::try_parse_from(all).unwrap().command {
+            Some(Command::List(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_more_servers_are_asked_than_needed() {
+        assert_eq!(reach(&args(&[])), Reach::Everything);
+        assert_eq!(reach(&args(&["--declared"])), Reach::Declared);
+        assert_eq!(reach(&args(&["--server", "a"])), Reach::Servers(vec!["a".to_owned()]));
+        assert_eq!(reach(&args(&["--source", "internal"])), Reach::Servers(Vec::new()));
+        assert_eq!(reach(&args(&["--kind", "builtin"])), Reach::Servers(Vec::new()));
+        assert_eq!(reach(&args(&["--kind", "mcp"])), Reach::Everything);
+    }
+
+    #[test]
+    fn a_query_that_matches_nothing_says_so() {
+        assert_eq!(summary(&[], &args(&["zzz"])), "0 tools match");
+        assert_eq!(summary(&[], &args(&[])), "0 tools");
+    }
+
+    #[test]
+    fn an_unknown_profile_names_the_known_ones() {
+        let mut configuration = Configuration::default();
+        configuration.profiles.insert("reviewer".to_owned(), ProfileSpec::default());
+        let fault = find_profile(&configuration, "revewer").unwrap_err();
+        assert_eq!(fault.kind().exit_code(), 2);
+        assert!(fault.hint_text().unwrap().contains("reviewer"));
+    }
+}

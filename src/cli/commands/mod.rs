@@ -1,0 +1,9 @@
+//! One file for each command: its arguments, whose doc comments are the help, and what it does.
+
+pub mod call;
+pub mod completions;
+pub mod config;
+pub mod inspect;
+pub mod list;
+pub mod servers;
+pub mod trust;

@@ -1,0 +1,81 @@
+//! `toolhost servers`.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::{Value, json};
+
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts, plural};
+use crate::cli::output::{Format, Line, Page};
+use crate::cli::views;
+use crate::model::{Fault, ServerStatus};
+
+/// Show the servers: whether they answer, how fast, and what they offer.
+///
+/// Every server is contacted, all at once. One that does not answer makes the exit code 11.
+#[derive(Debug, Args)]
+pub struct ServersArgs {
+    /// Only these servers
+    #[arg(add = ArgValueCompleter::new(complete::servers))]
+    pub names: Vec<String>,
+    /// Contact none: show what is known without asking
+    #[arg(long)]
+    pub declared: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What did not answer, after everything has been printed.
+pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let starts = if args.declared { Starts::Nothing } else { Starts::Servers(&args.names) };
+    let assembly = context.assemble(starts).await?;
+    let known = assembly.host.servers();
+    check_names(&args.names, &known)?;
+    let servers = if args.declared || known.is_empty() {
+        let wanted = |s: &ServerStatus| args.names.is_empty() || args.names.contains(&s.name);
+        known.into_iter().filter(wanted).collect()
+    } else {
+        assembly.host.check_servers(&args.names).await
+    };
+    match format {
+        Json | Yaml => {
+            let list: Vec<Value> = servers.iter().map(views::server::json).collect();
+            context.door.value(format, &json!({ "servers": list }))?;
+        }
+        Names => {
+            let mut page = Page::default();
+            for server in &servers {
+                page.push(Line::plain(&server.name));
+            }
+            context.door.page(&page)?;
+        }
+        _ => {
+            context.door.page(&views::server::table(&servers, context.door.width()))?;
+            if servers.is_empty() {
+                let nothing = "no server is configured; they are declared in mcp.yaml";
+                context.door.note(&Line::plain(nothing));
+            } else {
+                context.door.note(&Line::plain(plural(servers.len(), "server", "servers")));
+            }
+        }
+    }
+    views::server::verdict(&servers).map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+fn check_names(names: &[String], known: &[ServerStatus]) -> Result<(), Fault> {
+    match names.iter().find(|name| !known.iter().any(|server| server.name == **name)) {
+        None => Ok(()),
+        Some(name) => {
+            let fault = Fault::usage(format!("there is no server '{name}'"));
+            let known: Vec<&str> = known.iter().map(|server| server.name.as_str()).collect();
+            Err(if known.is_empty() {
+                fault.hint("no server is configured; they are declared in mcp.yaml")
+            } else {
+                fault.hint(format!("known servers: {}", known.join(", ")))
+            })
+        }
+    }
+}

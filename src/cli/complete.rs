@@ -1,0 +1,328 @@
+//! Candidates for the shell: names of tools, servers and profiles.
+//!
+//! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
+//! start or contact a server; what only a server knows comes from that file.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::CommandFactory as _;
+use clap_complete::{CompleteEnv, CompletionCandidate};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::args::Cli;
+use super::commands::completions::VARIABLE;
+use super::output::door::Stop;
+use super::save;
+use super::views;
+use crate::assembly::{self, Assembly, Options};
+use crate::catalogue::Catalogue;
+use crate::config::environment::{Environment, ProcessEnvironment};
+use crate::config::spec::Configuration;
+use crate::host::approval::NoApprover;
+use crate::host::request::Reach;
+use crate::model::{EventSink, Fault, Source};
+use crate::util::text;
+
+/// The most names that are kept.
+const MAX_NAMES: usize = 10_000;
+/// The largest file of names that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Answers a shell that asks for candidates; `false` when this is an ordinary run.
+///
+/// # Errors
+/// An unknown shell, or an answer that cannot be written.
+pub fn answer(arguments: &[OsString], environment: &dyn Environment) -> Result<bool, Stop> {
+    if environment.var(VARIABLE).is_none_or(|shell| shell.is_empty()) {
+        return Ok(false);
+    }
+    CompleteEnv::with_factory(Cli::command)
+        .var(VARIABLE)
+        .bin("toolhost")
+        .completer("toolhost")
+        .try_complete(arguments.iter().cloned(), Some(&environment.cwd()))
+        .map_err(|error| Fault::usage(super::args::message(&error)).into())
+}
+
+/// Candidates for a tool.
+pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known().tools)
+}
+
+/// Candidates for a server.
+pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known().servers)
+}
+
+/// Candidates for a tool or a server.
+pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut known = known();
+    known.tools.extend(known.servers);
+    candidates(current, known.tools)
+}
+
+/// Candidates for a profile.
+pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known().profiles)
+}
+
+fn candidates(current: &OsStr, names: Names) -> Vec<CompletionCandidate> {
+    let start = current.to_string_lossy();
+    names
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(&*start))
+        .map(|(name, about)| {
+            let about = (!about.is_empty()).then(|| about.into());
+            CompletionCandidate::new(name).help(about)
+        })
+        .collect()
+}
+
+/// Names, each with a word about it.
+type Names = BTreeMap<String, String>;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Known {
+    tools: Names,
+    servers: Names,
+    profiles: Names,
+}
+
+/// Everything that is known without asking anybody; nothing when the configuration is unusable.
+#[expect(clippy::disallowed_methods, reason = "a completer is given only the current word")]
+fn known() -> Known {
+    let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    let options = options(std::env::args_os());
+    let approver = Arc::new(NoApprover);
+    let nowhere = EventSink::nowhere();
+    match assembly::assemble(&options, Arc::clone(&environment), approver, nowhere) {
+        Ok(assembly) => look(&assembly),
+        Err(_) => Known::default(),
+    }
+}
+
+/// The files named on the line that is being completed.
+fn options(words: impl Iterator<Item = OsString>) -> Options {
+    let mut options = Options::default();
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
+            None => (word, None),
+        };
+        let list = match flag.as_str() {
+            "--tools" | "--host-tools" => &mut options.tools,
+            "--mcp" => &mut options.servers,
+            _ => continue,
+        };
+        list.extend(value.or_else(|| words.next()).map(PathBuf::from));
+    }
+    options
+}
+
+fn look(assembly: &Assembly) -> Known {
+    let configuration = &assembly.configuration;
+    let mut known = read(&*assembly.environment, configuration);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        let declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
+        known.tools.extend(tool_names(&declared));
+    }
+    for server in &configuration.servers {
+        let about = server.description.as_deref().map(views::first_sentence).unwrap_or_default();
+        known.servers.insert(server.name.clone(), text::safe_line(&about).into_owned());
+    }
+    known.profiles =
+        configuration.profiles.keys().map(|name| (name.clone(), String::new())).collect();
+    known.tools.retain(|name, _| is_word(name));
+    known.servers.retain(|name, _| is_word(name));
+    known
+}
+
+fn tool_names(catalogue: &Catalogue) -> Names {
+    let tools = catalogue.tools.iter().take(MAX_NAMES);
+    tools
+        .map(|tool| {
+            let text = tool.description.as_deref().unwrap_or_default();
+            let about = views::first_sentence(text);
+            (tool.name.full(), text::cut(&text::safe_line(&about), 80).into_owned())
+        })
+        .filter(|(name, _)| is_word(name))
+        .collect()
+}
+
+/// Whether a name can be put on a command line as it is.
+fn is_word(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('-')
+        && !name.chars().any(|c| c.is_whitespace() || c.is_control() || text::is_invisible(c))
+}
+
+/// Keeps the names of a listing for the next completion. A failure costs only completions.
+pub fn remember(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    catalogue: &Catalogue,
+) {
+    let remote: Names = catalogue
+        .tools
+        .iter()
+        .filter(|tool| tool.source == Source::Mcp)
+        .take(MAX_NAMES)
+        .map(|tool| (tool.name.full(), tool.name.component().unwrap_or_default().to_owned()))
+        .collect();
+    if catalogue.servers.is_empty() {
+        return;
+    }
+    let before = read(environment, configuration).tools;
+    // The names of a server that did not answer this time are not forgotten.
+    let answered: Vec<&str> = catalogue
+        .servers
+        .iter()
+        .filter(|server| server.fault.is_none() && !server.partial)
+        .map(|server| server.name.as_str())
+        .collect();
+    let mut names: Names = before
+        .iter()
+        .filter(|(_, server)| !answered.contains(&server.as_str()))
+        .map(|(name, server)| (name.clone(), server.clone()))
+        .collect();
+    names.extend(remote);
+    if names == before {
+        return;
+    }
+    let Some(path) = path(environment, configuration) else { return };
+    let text = json!({ "tools": names }).to_string();
+    if let Some(directory) = path.parent()
+        && std::fs::create_dir_all(directory).is_ok()
+    {
+        // A cache that cannot be written is a slower or poorer completion and nothing else.
+        let _unwritten = save::write(&path, text.as_bytes());
+    }
+}
+
+/// The names kept for these configuration files, each with its server.
+fn read(environment: &dyn Environment, configuration: &Configuration) -> Known {
+    let mut known = Known::default();
+    let Some(path) = path(environment, configuration) else { return known };
+    if std::fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
+        return known;
+    }
+    let Ok(text) = std::fs::read_to_string(&path) else { return known };
+    let kept: Value = serde_json::from_str(&text).unwrap_or_default();
+    let tools = kept.get("tools").and_then(Value::as_object);
+    for (name, server) in tools.into_iter().flatten().take(MAX_NAMES) {
+        let server = server.as_str().unwrap_or_default();
+        known.tools.insert(name.clone(), server.to_owned());
+    }
+    known
+}
+
+/// One file for each set of configuration files, so that projects do not mix.
+fn path(environment: &dyn Environment, configuration: &Configuration) -> Option<PathBuf> {
+    let mut hash = Sha256::new();
+    for file in &configuration.files {
+        hash.update(file.path.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+    }
+    let mut name = String::from("names-");
+    for byte in hash.finalize().iter().take(8) {
+        write!(name, "{byte:02x}").ok()?;
+    }
+    Some(environment.cache_dir()?.join(name + ".json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::ServerListing;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::spec::{FileRole, Layer, LoadedFile};
+    use crate::model::{Origin, ToolDefinition, ToolName};
+
+    fn files(path: &str) -> Configuration {
+        let file = LoadedFile {
+            path: PathBuf::from(path),
+            role: FileRole::Servers,
+            layer: Layer::Project,
+        };
+        Configuration { files: vec![file], ..Configuration::default() }
+    }
+
+    fn catalogue(tools: &[(&str, &str)], servers: &[(&str, bool)]) -> Catalogue {
+        let tools = tools.iter().map(|(server, tool)| {
+            let origin = Origin::Server((*server).to_owned());
+            ToolDefinition::new(ToolName::of(*server, *tool), Source::Mcp, "mcp", origin)
+        });
+        let servers = servers.iter().map(|(name, ok)| ServerListing {
+            name: (*name).to_owned(),
+            fault: (!ok).then(|| Fault::unreachable("gone")),
+            partial: false,
+        });
+        Catalogue { tools: tools.collect(), servers: servers.collect(), ..Catalogue::default() }
+    }
+
+    fn kept(environment: &dyn Environment, configuration: &Configuration) -> Vec<String> {
+        read(environment, configuration).tools.into_keys().collect()
+    }
+
+    #[test]
+    fn names_are_kept_per_configuration_and_per_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let here = files("/here/mcp.yaml");
+        let both = [("a", true), ("b", true)];
+        remember(&environment, &here, &catalogue(&[("a", "x"), ("b", "y")], &both));
+        assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
+        assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
+        // `a` answers with another tool, `b` does not answer.
+        let one = [("a", true), ("b", false)];
+        remember(&environment, &here, &catalogue(&[("a", "z")], &one));
+        assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
+    }
+
+    #[test]
+    fn a_damaged_file_of_names_is_no_trouble() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let here = files("/here/mcp.yaml");
+        let path = path(&environment, &here).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        for text in ["", "{", "[1]", r#"{"tools":{"a":1}}"#] {
+            std::fs::write(&path, text).unwrap();
+            let _names = kept(&environment, &here);
+        }
+    }
+
+    #[test]
+    fn files_named_on_the_line_are_used() {
+        let words = ["toolhost", "--", "toolhost", "--tools", "a", "--mcp=b", "call", "x"];
+        let options = options(words.iter().map(OsString::from));
+        assert_eq!(options.tools, [PathBuf::from("a")]);
+        assert_eq!(options.servers, [PathBuf::from("b")]);
+    }
+
+    #[test]
+    fn only_names_that_are_words_are_offered() {
+        assert!(is_word("github-search_issues"));
+        for name in ["", "-x", "a b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
+            assert!(!is_word(name), "{name:?}");
+        }
+        let names =
+            Names::from([("ab".to_owned(), "one".to_owned()), ("b".to_owned(), String::new())]);
+        let found = candidates(OsStr::new("a"), names);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].get_value(), "ab");
+    }
+}

@@ -1,0 +1,341 @@
+//! What every command is given: the options, the door, the environment, and the way to the host.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::args::Global;
+use super::output::{Door, Format, Stop};
+use super::progress::Progress;
+use super::prompt::{self, TerminalApprover};
+use crate::assembly::{self, Assembly, Options};
+use crate::config::environment::Environment;
+use crate::config::spec::{Configuration, Trust, TrustRequest};
+use crate::config::trust_store::TrustStore;
+use crate::host::ToolHost;
+use crate::host::approval::Approval;
+use crate::model::{EventSink, Fault, FaultKind};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// What every command is given.
+pub struct Context {
+    /// Options of every command.
+    pub global: Global,
+    /// Where everything is written.
+    pub door: Arc<Door>,
+    /// Variables and directories.
+    pub environment: Arc<dyn Environment>,
+    /// Fires when a signal asks the command to stop.
+    pub cancel: CancellationToken,
+    /// The host that was built last, so that it can be closed however the command ends.
+    host: Mutex<Option<Arc<ToolHost>>>,
+}
+
+/// Which of the things that were never allowed a command may start, so that a person is asked
+/// about those and no others.
+#[derive(Debug, Clone, Copy)]
+pub enum Starts<'a> {
+    /// None.
+    Nothing,
+    /// Every server, or those named.
+    Servers(&'a [String]),
+    /// What the tool or server of this name needs.
+    Named(&'a str, &'a [String]),
+}
+
+impl Context {
+    /// The context of one run.
+    pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
+        let cancel = CancellationToken::new();
+        Self { global, door, environment, cancel, host: Mutex::default() }
+    }
+
+    /// The host that was built, to be closed.
+    pub fn take_host(&self) -> Option<Arc<ToolHost>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The format asked for, when the command knows it.
+    ///
+    /// # Errors
+    /// A usage fault that lists the formats the command knows.
+    pub fn format(&self, known: &[Format]) -> Result<Format, Fault> {
+        let format = self.global.format();
+        if known.contains(&format) {
+            return Ok(format);
+        }
+        let words: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
+        Err(Fault::usage(format!("this command has no {} output", format.as_str()))
+            .hint(format!("it can print {}", words.join(", "))))
+    }
+
+    /// Reads the configuration and builds the host; asks about what was never allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
+        let assembly = self.build()?;
+        self.judge(&assembly.configuration)?;
+        let open = open_questions(&assembly.configuration, starts);
+        if open.is_empty() || !prompt::is_possible() {
+            return Ok(assembly);
+        }
+        let mut allowed = Vec::new();
+        for request in open {
+            let door = Arc::clone(&self.door);
+            if prompt::ask_trust(door, request.clone()).await == Approval::Granted {
+                allowed.push(request);
+            }
+        }
+        if allowed.is_empty() {
+            return Ok(assembly);
+        }
+        self.allow(&allowed)?;
+        // Nothing was started yet, so building again is all it takes to see the answers.
+        self.build()
+    }
+
+    /// Reads the configuration and builds the host, without a word about problems.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole.
+    pub fn build(&self) -> Result<Assembly, Fault> {
+        let approver = TerminalApprover::new(Arc::clone(&self.door));
+        let assembly = assembly::assemble(
+            &self.options(),
+            Arc::clone(&self.environment),
+            Arc::new(approver),
+            self.events(),
+        )?;
+        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        *host = Some(Arc::clone(&assembly.host));
+        drop(host);
+        Ok(assembly)
+    }
+
+    /// Remembers that a person allowed these.
+    ///
+    /// # Errors
+    /// When the record of trust cannot be used.
+    pub fn allow(&self, requests: &[TrustRequest]) -> Result<(), Fault> {
+        self.trust_store()?.allow(requests, SystemClock.unix())
+    }
+
+    /// The record of what was allowed.
+    ///
+    /// # Errors
+    /// When it cannot be read, or others may write to it.
+    pub fn trust_store(&self) -> Result<TrustStore, Fault> {
+        TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
+            let fault = Fault::config(problem.message);
+            match problem.hint {
+                Some(hint) => fault.hint(hint),
+                None => fault,
+            }
+        })
+    }
+
+    fn options(&self) -> Options {
+        let global = &self.global;
+        Options {
+            tools: global.tools.clone(),
+            servers: global.mcp.clone(),
+            profile: global.profile.clone(),
+            trust_all: global.trust
+                || self.environment.var("TOOLHOST_TRUST").is_some_and(|value| value == "1"),
+            insecure: global.insecure,
+            require_record: global.require_record,
+            strict: global.strict,
+        }
+    }
+
+    fn events(&self) -> EventSink {
+        let progress = Progress::new(Arc::clone(&self.door), Arc::new(SystemClock));
+        EventSink::new(move |event| progress.show(&event))
+    }
+
+    /// One line about problems in the files, or with `--strict` the end.
+    fn judge(&self, configuration: &Configuration) -> Result<(), Fault> {
+        let (errors, warnings) = count(configuration);
+        if self.global.insecure {
+            self.door.warn("--insecure: TLS certificates are not verified in this run");
+        }
+        if self.global.strict && errors + warnings > 0 {
+            let place = configuration.problems.first().and_then(|p| p.place.clone());
+            let message = match configuration.problems.first() {
+                Some(first) => first.message.clone(),
+                None => "the configuration has problems".to_owned(),
+            };
+            let mut fault = Fault::new(FaultKind::Config, message)
+                .hint("--strict was given; 'toolhost config check' lists every problem");
+            if let Some(place) = place {
+                fault = fault.place(place);
+            }
+            return Err(fault);
+        }
+        if errors > 0 {
+            self.door.warn(&format!(
+                "{} out of service, see 'toolhost config check'",
+                plural(errors, "entry is", "entries are")
+            ));
+        } else if warnings > 0 && self.door.verbosity() > 0 {
+            self.door.warn(&format!(
+                "{} about the configuration, see 'toolhost config check'",
+                plural(warnings, "remark", "remarks")
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The number of errors and of warnings.
+pub fn count(configuration: &Configuration) -> (usize, usize) {
+    let errors = configuration.problems.iter().filter(|problem| problem.is_error()).count();
+    (errors, configuration.problems.len() - errors)
+}
+
+/// `1 tool`, `2 tools`.
+pub fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// What a person has to be asked about before a command may start what it needs.
+fn open_questions(configuration: &Configuration, starts: Starts<'_>) -> Vec<TrustRequest> {
+    let servers = configuration.servers.iter().map(|s| (s.name.as_str(), &s.trust, true));
+    let tools = configuration.tools.iter();
+    let tools = tools.map(|t| (t.definition.name.tool(), &t.trust, false));
+    let all: Vec<(&str, &Trust, bool)> = servers.chain(tools).collect();
+    // A bare name may belong to any server; a name that starts with an entry's belongs to it.
+    let known = |name: &str| all.iter().any(|(entry, _, _)| owns(entry, name));
+    let mut requests: Vec<TrustRequest> = Vec::new();
+    for (entry, state, is_server) in &all {
+        let needed = match starts {
+            Starts::Nothing => false,
+            Starts::Servers(names) => {
+                *is_server && (names.is_empty() || names.iter().any(|name| name == entry))
+            }
+            Starts::Named(name, names) => {
+                let allowed = names.is_empty() || !is_server || names.iter().any(|n| n == entry);
+                allowed && (owns(entry, name) || (*is_server && !known(name)))
+            }
+        };
+        if let (true, Trust::Ask(request)) = (needed, state)
+            && !requests.iter().any(|earlier| earlier.key == request.key)
+        {
+            requests.push(request.clone());
+        }
+    }
+    requests
+}
+
+/// Whether `name` is the entry itself or one of its tools.
+fn owns(entry: &str, name: &str) -> bool {
+    match name.strip_prefix(entry) {
+        Some("") => true,
+        Some(rest) => rest.starts_with(['-', '.', '/', ':']) || rest.starts_with("__"),
+        None => false,
+    }
+}
+
+/// What a command gives back.
+pub type Outcome = Result<(), Stop>;
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::node::{Node, NodeValue, Position, SourceText};
+    use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec, ToolSpec};
+    use crate::model::{Origin, Source, ToolDefinition, ToolName};
+
+    fn ask(name: &str) -> Trust {
+        Trust::Ask(TrustRequest {
+            key: name.to_owned(),
+            name: name.to_owned(),
+            file: PathBuf::from("mcp.yaml"),
+            lines: Vec::new(),
+            previous: None,
+        })
+    }
+
+    fn node() -> Node {
+        Node {
+            value: NodeValue::Null,
+            position: Position::default(),
+            source: SourceText::new("t", ""),
+        }
+    }
+
+    fn server(name: &str) -> ServerSpec {
+        ServerSpec {
+            name: name.to_owned(),
+            description: None,
+            endpoint: Endpoint::Http {
+                url: url::Url::parse("http://localhost/").unwrap(),
+                headers: Vec::new(),
+                auth: AuthSpec::None,
+            },
+            protocol: ProtocolChoice::Auto,
+            timeout: None,
+            start_timeout: None,
+            exclude: Vec::new(),
+            include: None,
+            roots: Vec::new(),
+            routing_weight: None,
+            dev: false,
+            provides_tools: Vec::new(),
+            retries: 0,
+            requires_approval: false,
+            place: node().place(),
+            trust: ask(name),
+        }
+    }
+
+    fn tool(name: &str) -> ToolSpec {
+        let place = node().place();
+        ToolSpec {
+            definition: ToolDefinition::new(
+                ToolName::plain(name),
+                Source::Internal,
+                "command",
+                Origin::File(place.clone()),
+            ),
+            kind: "command",
+            entry: node(),
+            base_dir: PathBuf::new(),
+            place,
+            defaults: None,
+            trust: ask(name),
+        }
+    }
+
+    fn asked(starts: Starts<'_>) -> Vec<String> {
+        let configuration = Configuration {
+            servers: vec![server("github"), server("git")],
+            tools: vec![tool("log")],
+            ..Configuration::default()
+        };
+        open_questions(&configuration, starts).into_iter().map(|r| r.name).collect()
+    }
+
+    #[test]
+    fn a_listing_asks_about_the_servers_it_needs() {
+        assert_eq!(asked(Starts::Nothing), [""; 0]);
+        assert_eq!(asked(Starts::Servers(&[])), ["github", "git"]);
+        assert_eq!(asked(Starts::Servers(&["git".to_owned()])), ["git"]);
+    }
+
+    #[test]
+    fn a_call_asks_about_the_owner_of_the_tool_only() {
+        assert_eq!(asked(Starts::Named("github-search", &[])), ["github"]);
+        assert_eq!(asked(Starts::Named("git.log", &[])), ["git"]);
+        assert_eq!(asked(Starts::Named("log", &[])), ["log"]);
+    }
+
+    #[test]
+    fn a_bare_name_may_belong_to_any_server() {
+        assert_eq!(asked(Starts::Named("search", &[])), ["github", "git"]);
+        assert_eq!(asked(Starts::Named("search", &["git".to_owned()])), ["git"]);
+    }
+}

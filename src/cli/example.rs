@@ -1,0 +1,258 @@
+//! An example call that could work, made from a tool's schema.
+//!
+//! Owns: plausible values. Bounded in depth and size; a schema that refers to itself ends.
+
+use std::cell::Cell;
+
+use serde_json::{Value, json};
+
+use crate::model::{JsonObject, ToolDefinition};
+
+/// How deep a value is followed.
+const MAX_DEPTH: usize = 6;
+/// How many values one example holds.
+const MAX_VALUES: usize = 64;
+
+/// The command line of an example call: the required arguments, or the first one when none is.
+pub fn command_line(definition: &ToolDefinition) -> String {
+    let mut line = format!("toolhost call {}", quote(&definition.name.full()));
+    let schema = &*definition.input_schema;
+    let top = resolve(schema, schema, 0);
+    let arguments = Sketch { root: schema, left: Cell::new(MAX_VALUES) }.object(top, 0);
+    let properties = top.get("properties");
+    for (key, value) in &arguments {
+        let is_text = properties
+            .and_then(|p| p.get(key))
+            .is_some_and(|p| type_of(resolve(schema, p, 0)) == Some("string"));
+        let word = match value {
+            Value::String(text) if text.starts_with('@') => format!("{key}=@{text}"),
+            Value::String(text) if is_text => format!("{key}={text}"),
+            Value::Number(number) => format!("{key}={number}"),
+            Value::Bool(value) => format!("{key}={value}"),
+            other => format!("{key}:={other}"),
+        };
+        line.push(' ');
+        line.push_str(&quote(&word));
+    }
+    line
+}
+
+/// A value in the making.
+struct Sketch<'s> {
+    root: &'s Value,
+    /// How many values may still be made.
+    left: Cell<usize>,
+}
+
+impl Sketch<'_> {
+    /// A value that fits `schema`, as far as the common keywords say.
+    fn value(&self, schema: &Value, depth: usize) -> Value {
+        let schema = resolve(self.root, schema, 0);
+        for key in ["default", "const", "example"] {
+            if let Some(value) = schema.get(key).filter(|value| !value.is_null()) {
+                return value.clone();
+            }
+        }
+        for key in ["examples", "enum"] {
+            if let Some(value) = schema.get(key).and_then(|list| list.get(0)) {
+                return value.clone();
+            }
+        }
+        let left = self.left.get();
+        if depth >= MAX_DEPTH || left == 0 {
+            return Value::Null;
+        }
+        self.left.set(left - 1);
+        for key in ["allOf", "anyOf", "oneOf"] {
+            if let Some(first) = schema.get(key).and_then(|list| list.get(0)) {
+                return self.value(first, depth + 1);
+            }
+        }
+        match type_of(schema) {
+            Some("string") => Value::String(text(schema)),
+            Some("integer") => bound(schema).unwrap_or_else(|| json!(1)),
+            Some("number") => bound(schema).unwrap_or_else(|| json!(1.5)),
+            Some("boolean") => json!(true),
+            Some("null") => Value::Null,
+            Some("array") => match schema.get("items") {
+                Some(items) if depth + 1 < MAX_DEPTH => json!([self.value(items, depth + 1)]),
+                _ => json!([]),
+            },
+            Some("object") => Value::Object(self.object(schema, depth + 1)),
+            _ => json!("value"),
+        }
+    }
+
+    /// The required properties of an object.
+    fn object(&self, schema: &Value, depth: usize) -> JsonObject {
+        let mut map = JsonObject::new();
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            return map;
+        };
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        // An example without any argument would teach nothing.
+        let only_first = required.is_empty() && depth == 0;
+        for (index, (key, property)) in properties.iter().enumerate() {
+            let wanted = required.contains(&key.as_str()) || (only_first && index == 0);
+            if wanted && depth < MAX_DEPTH && self.left.get() > 0 {
+                map.insert(key.clone(), self.value(property, depth));
+            }
+        }
+        map
+    }
+}
+
+/// Follows `$ref`s within the schema; one that leads nowhere or in circles stays as it is.
+pub fn resolve<'s>(root: &'s Value, schema: &'s Value, hops: usize) -> &'s Value {
+    let target = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| reference.strip_prefix('#'))
+        .and_then(|pointer| root.pointer(pointer));
+    match target {
+        Some(target) if hops < MAX_DEPTH => resolve(root, target, hops + 1),
+        _ => schema,
+    }
+}
+
+/// The type of a schema: the named one, the first of several that is not `null`, or what its
+/// keywords imply.
+pub fn type_of(schema: &Value) -> Option<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => Some(name),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).find(|name| *name != "null")
+        }
+        _ if schema.get("properties").is_some() => Some("object"),
+        _ if schema.get("items").is_some() => Some("array"),
+        _ => None,
+    }
+}
+
+fn bound(schema: &Value) -> Option<Value> {
+    ["minimum", "maximum"].into_iter().find_map(|key| schema.get(key).cloned())
+}
+
+fn text(schema: &Value) -> String {
+    let sample = match schema.get("format").and_then(Value::as_str) {
+        Some("date-time") => "2026-01-31T12:00:00Z",
+        Some("date") => "2026-01-31",
+        Some("time") => "12:00:00Z",
+        Some("duration") => "PT1M",
+        Some("email" | "idn-email") => "someone@example.com",
+        Some("uri" | "url" | "iri") => "https://example.com/",
+        Some("hostname") => "example.com",
+        Some("ipv4") => "192.0.2.1",
+        Some("ipv6") => "2001:db8::1",
+        Some("uuid") => "00000000-0000-4000-8000-000000000000",
+        _ => "text",
+    };
+    let at_least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(64);
+    let at_most = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let mut sample = sample.to_owned();
+    while (sample.chars().count() as u64) < at_least {
+        sample.push('x');
+    }
+    sample.chars().take(usize::try_from(at_most).unwrap_or(usize::MAX)).collect()
+}
+
+/// The word as a POSIX shell reads it back.
+pub fn quote(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-.,:/=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{Origin, Source, ToolName};
+
+    fn line(schema: Value) -> String {
+        let origin = Origin::Server("s".to_owned());
+        let mut tool = ToolDefinition::new(ToolName::of("s", "t"), Source::Mcp, "mcp", origin);
+        tool.input_schema = Arc::new(schema);
+        command_line(&tool)
+    }
+
+    #[test]
+    fn required_arguments_are_filled() {
+        let schema = json!({
+            "type": "object",
+            "required": ["q", "n", "tags", "on", "where"],
+            "properties": {
+                "q": { "type": "string", "examples": ["it's rust"] },
+                "n": { "type": "integer", "minimum": 10 },
+                "tags": { "type": "array", "items": { "type": "string" } },
+                "on": { "type": "boolean" },
+                "where": {
+                    "type": "object",
+                    "required": ["city"],
+                    "properties": { "city": { "enum": ["Oslo", "Rome"] } }
+                },
+                "optional": { "type": "string" }
+            }
+        });
+        assert_eq!(
+            line(schema),
+            r#"toolhost call s-t 'q=it'\''s rust' n=10 'tags:=["text"]' on=true 'where:={"city":"Oslo"}'"#
+        );
+    }
+
+    #[test]
+    fn without_required_arguments_the_first_is_shown() {
+        let schema = json!({ "properties": { "a": { "type": "string" }, "b": {} } });
+        assert_eq!(line(schema), "toolhost call s-t a=text");
+        assert_eq!(line(json!({ "type": "object" })), "toolhost call s-t");
+        assert_eq!(line(json!(true)), "toolhost call s-t");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let schema = json!({
+            "type": "object", "required": ["tree", "loop"],
+            "properties": {
+                "tree": { "$ref": "#/$defs/node" },
+                "loop": { "$ref": "#/$defs/circle" }
+            },
+            "$defs": {
+                "node": { "type": "object", "required": ["child"],
+                          "properties": { "child": { "$ref": "#/$defs/node" } } },
+                "circle": { "$ref": "#/$defs/circle" }
+            }
+        });
+        assert!(line(schema).starts_with("toolhost call s-t 'tree:={"));
+    }
+
+    #[test]
+    fn a_wide_schema_that_refers_to_itself_stays_small() {
+        let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
+        let properties: JsonObject =
+            keys.iter().map(|k| (k.clone(), json!({ "$ref": "#" }))).collect();
+        let schema = json!({ "type": "object", "required": keys, "properties": properties });
+        assert!(line(schema).len() < 10_000);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn a_shell_reads_a_quoted_word_back(word in "[ -~]{0,20}") {
+            let output = std::process::Command::new("sh")
+                .args(["-c", &format!("printf %s {}", quote(&word))])
+                .output()
+                .unwrap();
+            prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+        }
+    }
+}

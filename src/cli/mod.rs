@@ -1,0 +1,18 @@
+//! The command line: arguments in, pages out.
+//!
+//! Owns: the grammar of commands, what each prints, the questions asked on a terminal. One file in
+//! `commands` for each command; `views` turns values of the model into pages and JSON; `output`
+//! writes them. Never does: reach a tool or a server except through [`crate::host::ToolHost`].
+
+pub mod args;
+pub mod arguments;
+pub mod commands;
+pub mod complete;
+pub mod context;
+pub mod example;
+pub mod output;
+pub mod progress;
+pub mod prompt;
+pub mod save;
+pub mod signals;
+pub mod views;

@@ -1,0 +1,151 @@
+//! A spot in a file, shown: the line, and a caret under the column.
+
+use unicode_width::UnicodeWidthChar as _;
+
+use super::page::{Label, Line};
+use crate::model::Place;
+use crate::util::text;
+
+/// How far a tab reaches when a line is shown.
+const TAB: usize = 4;
+/// The most cells of a source line that are shown.
+const MAX_CELLS: usize = 100;
+
+/// `file:line:column`, or as much of it as is known.
+pub fn location(place: &Place) -> String {
+    let file = place.file.display();
+    match (place.line, place.column) {
+        (0, _) => file.to_string(),
+        (line, 0) => format!("{file}:{line}"),
+        (line, column) => format!("{file}:{line}:{column}"),
+    }
+}
+
+/// The line and the caret below it; nothing when the text is not known.
+pub fn excerpt(place: &Place) -> Vec<Line> {
+    if place.line == 0 || place.text.trim().is_empty() {
+        return Vec::new();
+    }
+    let before = place.column.saturating_sub(1) as usize;
+    let (head, tail) = split_at_char(&place.text, before);
+    let (mut head, tail) = (show(head), show(tail));
+    // A spot far to the right: leave out the start of the line rather than the spot.
+    let excess = (text::width(&head) + 20).saturating_sub(MAX_CELLS);
+    if excess > 0 {
+        head = format!("…{}", drop_cells(&head, excess + 1));
+    }
+    let number = place.line.to_string();
+    let margin = " ".repeat(number.len());
+    let caret = " ".repeat(text::width(&head));
+    let mut lines = vec![
+        Line::of(Label::Dim, format!("{number} │ "))
+            .then(Label::Plain, format!("{head}{tail}"))
+            .cut(MAX_CELLS),
+    ];
+    if place.column > 0 {
+        lines.push(
+            Line::of(Label::Dim, format!("{margin} │ "))
+                .then(Label::Plain, caret)
+                .then(Label::Error, "^"),
+        );
+    }
+    lines
+}
+
+fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
+    let at = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    text.split_at(at)
+}
+
+/// The text as it will stand on the screen: tabs as blanks, everything else made safe.
+fn show(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c == '\t' {
+            out.push_str(&" ".repeat(TAB));
+        } else {
+            out.push(c);
+        }
+    }
+    text::safe_line(&out).into_owned()
+}
+
+fn drop_cells(text: &str, cells: usize) -> String {
+    let mut dropped = 0;
+    text.chars()
+        .skip_while(|c| {
+            let drop = dropped < cells;
+            dropped += c.width().unwrap_or(0);
+            drop
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use insta::assert_snapshot;
+
+    use super::super::page::{Page, Palette};
+    use super::*;
+
+    fn shown(text: &str, column: u32) -> String {
+        let place = Place {
+            file: Arc::new(PathBuf::from("tools.yaml")),
+            line: 12,
+            column,
+            text: Arc::from(text),
+        };
+        let mut page = Page::default();
+        page.push(Line::plain(location(&place)));
+        for line in excerpt(&place) {
+            page.push(line);
+        }
+        Palette::default().page(&page)
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_column() {
+        assert_snapshot!(shown("  - nam: calculator", 5), @r"
+        tools.yaml:12:5
+        12 │   - nam: calculator
+           │     ^
+        ");
+    }
+
+    #[test]
+    fn tabs_and_wide_characters_keep_the_caret_in_place() {
+        assert_snapshot!(shown("\t日本: x", 5), @r"
+        tools.yaml:12:5
+        12 │     日本: x
+           │          ^
+        ");
+    }
+
+    #[test]
+    fn controls_are_shown_and_counted() {
+        assert_snapshot!(shown("a\u{1b}b: x", 3), @r"
+        tools.yaml:12:3
+        12 │ a␛b: x
+           │   ^
+        ");
+    }
+
+    #[test]
+    fn a_spot_far_to_the_right_stays_visible() {
+        let text = format!("{}: bad", "k".repeat(300));
+        let shown = shown(&text, 303);
+        let caret = shown.lines().last().unwrap();
+        let spot = text::width(caret) - 1;
+        let line = shown.lines().nth(1).unwrap();
+        assert_eq!(line.chars().nth(spot), Some('b'), "{shown}");
+    }
+
+    #[test]
+    fn an_unknown_line_shows_nothing() {
+        let place = Place { file: Arc::default(), line: 0, column: 0, text: Arc::from("") };
+        assert!(excerpt(&place).is_empty());
+    }
+}

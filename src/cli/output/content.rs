@@ -1,0 +1,265 @@
+//! The result of a call, block by block: what a person sees, and the bytes that can be saved.
+//!
+//! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
+//! a link, or take a file name from a server.
+
+use serde_json::Value;
+
+use super::json;
+use super::page::{Label, Line, Page};
+use crate::model::ToolResult;
+use crate::util::{base64, units};
+
+/// One block that has bytes of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// The bytes, decoded.
+    pub bytes: Vec<u8>,
+    /// What they are, as the block says.
+    pub media_type: String,
+}
+
+/// The result for people.
+pub fn page(result: &ToolResult) -> Page {
+    let mut page = Page::default();
+    let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
+    if let Some(value) = structured.filter(|value| says_nothing_else(&result.content, value)) {
+        page.text(Label::Plain, 0, &json::pretty(value));
+        return page;
+    }
+    for block in &result.content {
+        show(&mut page, block);
+    }
+    if page.is_empty() {
+        match structured {
+            Some(value) => page.text(Label::Plain, 0, &json::pretty(value)),
+            None => match &result.output {
+                Value::Null => {}
+                Value::String(text) => show_text(&mut page, text),
+                other => page.text(Label::Plain, 0, &json::pretty(other)),
+            },
+        }
+    }
+    page
+}
+
+/// The value a filter works on: the structured result, text that is JSON as what it says, or the
+/// output itself.
+pub fn value(result: &ToolResult) -> Value {
+    if let Some(value) = &result.structured {
+        return value.clone();
+    }
+    match &result.output {
+        Value::String(text) => {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+        }
+        other => other.clone(),
+    }
+}
+
+/// The blocks that have bytes, in order.
+///
+/// # Errors
+/// The number (from 1) of a block whose binary data cannot be decoded.
+pub fn payloads(result: &ToolResult) -> Result<Vec<Payload>, usize> {
+    let mut payloads = Vec::new();
+    for (index, block) in result.content.iter().enumerate() {
+        let text = |value: &Value| Payload {
+            bytes: value.as_str().unwrap_or_default().as_bytes().to_vec(),
+            media_type: "text/plain".to_owned(),
+        };
+        let binary = |holder: &Value, field: &str| -> Result<Payload, usize> {
+            let data = holder.get(field).and_then(Value::as_str).unwrap_or_default();
+            let bytes = base64::decode(data).ok_or(index + 1)?;
+            Ok(Payload { bytes, media_type: media_type(holder) })
+        };
+        match kind(block) {
+            "text" => payloads.push(text(&block["text"])),
+            "image" | "audio" => payloads.push(binary(block, "data")?),
+            "resource" if block["resource"].get("blob").is_some() => {
+                payloads.push(binary(&block["resource"], "blob")?);
+            }
+            "resource" => payloads.push(text(&block["resource"]["text"])),
+            _ => {}
+        }
+    }
+    if payloads.is_empty()
+        && let Some(value) = result.structured.as_ref().or_else(|| json_output(&result.output))
+    {
+        let bytes = json::pretty(value).into_bytes();
+        payloads.push(Payload { bytes, media_type: "application/json".to_owned() });
+    }
+    Ok(payloads)
+}
+
+fn kind(block: &Value) -> &str {
+    block.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn media_type(holder: &Value) -> String {
+    let claimed = holder.get("mimeType").and_then(Value::as_str);
+    claimed.unwrap_or("application/octet-stream").to_owned()
+}
+
+/// Output that is a JSON value of its own and not text.
+fn json_output(output: &Value) -> Option<&Value> {
+    (!output.is_string() && !output.is_null()).then_some(output)
+}
+
+/// Whether the blocks only repeat `value` as text, as MCP asks of servers.
+fn says_nothing_else(content: &[Value], value: &Value) -> bool {
+    content.iter().all(|block| {
+        kind(block) == "text"
+            && block["text"]
+                .as_str()
+                .and_then(|text| serde_json::from_str::<Value>(text).ok())
+                .is_some_and(|said| said == *value)
+    })
+}
+
+fn show(page: &mut Page, block: &Value) {
+    let note = |text: String| Line::of(Label::Dim, text);
+    match kind(block) {
+        "text" => show_text(page, block["text"].as_str().unwrap_or_default()),
+        "image" | "audio" => {
+            let size = base64::decoded_len(block["data"].as_str().unwrap_or_default());
+            page.push(note(format!(
+                "[{} {}, use --save]",
+                media_type(block),
+                units::show_size(size)
+            )));
+        }
+        "resource" => {
+            let resource = &block["resource"];
+            let uri = resource["uri"].as_str().unwrap_or_default();
+            if let Some(text) = resource["text"].as_str() {
+                page.push(note(format!("[resource {uri}]")));
+                show_text(page, text);
+            } else {
+                let size = base64::decoded_len(resource["blob"].as_str().unwrap_or_default());
+                page.push(note(format!(
+                    "[resource {uri}: {} {}, use --save]",
+                    media_type(resource),
+                    units::show_size(size)
+                )));
+            }
+        }
+        "resource_link" => {
+            let name = block["title"].as_str().or_else(|| block["name"].as_str());
+            let uri = block["uri"].as_str().unwrap_or_default();
+            let mut line = note("[link] ".to_owned());
+            if let Some(name) = name {
+                line.push(Label::Plain, name);
+                line.push(Label::Plain, " ");
+            }
+            line.push(Label::Dim, uri);
+            page.push(line);
+            if let Some(description) = block["description"].as_str() {
+                page.text(Label::Dim, 2, description);
+            }
+        }
+        _ => {
+            page.push(note("[unknown content]".to_owned()));
+            page.text(Label::Plain, 0, &json::pretty(block));
+        }
+    }
+}
+
+/// Text as it is; one line break at its end is the page's own.
+fn show_text(page: &mut Page, text: &str) {
+    page.text(Label::Plain, 0, text.strip_suffix('\n').unwrap_or(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::super::page::Palette;
+    use super::*;
+
+    fn shown(result: &ToolResult) -> String {
+        Palette::default().page(&page(result))
+    }
+
+    fn with(content: Vec<Value>) -> ToolResult {
+        ToolResult { success: true, content, ..ToolResult::default() }
+    }
+
+    #[test]
+    fn text_is_shown_and_made_safe() {
+        assert_eq!(shown(&ToolResult::text("a\n\tb\x1b]0;x\x07")), "a\n\tb␛]0;x\\x07\n");
+        assert_eq!(shown(&ToolResult::text("line\n")), "line\n");
+    }
+
+    #[test]
+    fn every_kind_of_block_has_a_form() {
+        let result = with(vec![
+            json!({ "type": "text", "text": "see:" }),
+            json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) }),
+            json!({ "type": "audio", "mimeType": "audio/wav\u{1b}[2J", "data": "" }),
+            json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "inside" } }),
+            json!({ "type": "resource", "resource": { "uri": "file:///b", "blob": "AAAA" } }),
+            json!({ "type": "resource_link", "uri": "http://169.254.169.254/", "name": "evil" }),
+            json!({ "type": "hologram", "x": 1 }),
+        ]);
+        assert_snapshot!(shown(&result), @r#"
+        see:
+        [image/png 3.0 KiB, use --save]
+        [audio/wav␛[2J 0 B, use --save]
+        [resource file:///a]
+        inside
+        [resource file:///b: application/octet-stream 3 B, use --save]
+        [link] evil http://169.254.169.254/
+        [unknown content]
+        {
+          "type": "hologram",
+          "x": 1
+        }
+        "#);
+    }
+
+    #[test]
+    fn structured_results_are_shown_once() {
+        let value = json!({ "a": 1, "b": [true] });
+        assert_eq!(shown(&ToolResult::json(value.clone())), json::pretty(&value) + "\n");
+        let both = ToolResult {
+            structured: Some(value),
+            content: vec![json!({ "type": "text", "text": "one apple" })],
+            ..ToolResult::default()
+        };
+        assert_eq!(shown(&both), "one apple\n");
+    }
+
+    #[test]
+    fn lists_and_numbers_of_internal_tools_are_readable() {
+        assert_eq!(shown(&ToolResult::json(json!(42))), "42\n");
+        assert_eq!(shown(&ToolResult::json(json!([1]))), "[\n  1\n]\n");
+        assert_eq!(shown(&ToolResult::default()), "");
+    }
+
+    #[test]
+    fn a_filter_sees_the_structure_behind_text() {
+        assert_eq!(value(&ToolResult::text("{\"a\":1}")), json!({ "a": 1 }));
+        assert_eq!(value(&ToolResult::text("plain")), json!("plain"));
+    }
+
+    #[test]
+    fn payloads_are_decoded_and_links_have_none() {
+        let result = with(vec![
+            json!({ "type": "text", "text": "t" }),
+            json!({ "type": "image", "mimeType": "image/png", "data": "Zm9v" }),
+            json!({ "type": "resource_link", "uri": "file:///etc/passwd", "name": "x" }),
+        ]);
+        let payloads = payloads(&result).unwrap();
+        assert_eq!(payloads.len(), 2);
+        assert_eq!(payloads[1].bytes, b"foo");
+        assert_eq!(payloads[1].media_type, "image/png");
+    }
+
+    #[test]
+    fn broken_binary_data_is_named_by_its_block() {
+        let result = with(vec![json!({ "type": "image", "data": "!!" })]);
+        assert_eq!(payloads(&result), Err(1));
+    }
+}

@@ -1,0 +1,347 @@
+//! The one door to stdout and stderr.
+//!
+//! Owns: both streams, what is known about the terminal behind each, and what a failed write
+//! means. Results go to stdout, everything else to stderr. Never does: format (see `page`), or let
+//! text through that did not pass a [`Page`], the JSON or YAML writer, or the sanitiser.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::page::{Line, Page, Palette};
+use super::settings::{self, ColourChoice, Format};
+use super::{fault, json, yaml};
+use crate::config::environment::Environment;
+use crate::model::Fault;
+use crate::util::text;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Stop {
+    /// It failed.
+    Fault(Fault),
+    /// Whoever read stdout has seen enough; this is no failure.
+    ReaderGone,
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// What was said on the command line about output.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes {
+    /// `--color`.
+    pub colour: ColourChoice,
+    /// `--ascii`.
+    pub ascii: bool,
+    /// `--plain`: no colour, no repainting, no cutting to the width of the terminal.
+    pub plain: bool,
+    /// `-q`.
+    pub quiet: bool,
+    /// How often `-v` was given.
+    pub verbose: u8,
+    /// Whether faults are written as JSON.
+    pub json: bool,
+}
+
+/// Both streams.
+pub struct Door {
+    out: Stream,
+    err: Stream,
+    wishes: Wishes,
+    /// Whether stderr can repaint a line.
+    repaints: bool,
+}
+
+struct Stream {
+    state: Mutex<State>,
+    terminal: bool,
+    width: Option<usize>,
+    palette: Palette,
+}
+
+struct State {
+    sink: Box<dyn Write + Send>,
+    /// Whether a line that will be repainted stands on the screen.
+    transient: bool,
+}
+
+impl Door {
+    /// The door of this process.
+    pub fn new(wishes: Wishes, environment: &dyn Environment) -> Self {
+        let ascii = wishes.ascii || settings::is_ascii_locale(environment);
+        let stream = |sink: Box<dyn Write + Send>, terminal: bool, columns: Option<u16>| {
+            let colour =
+                !wishes.plain && settings::wants_colour(wishes.colour, terminal, environment);
+            Stream {
+                state: Mutex::new(State { sink, transient: false }),
+                terminal,
+                width: settings::width(terminal && !wishes.plain, columns),
+                palette: Palette { colour, ascii },
+            }
+        };
+        let (out, err) = (io::stdout(), io::stderr());
+        let columns =
+            |size: rustix::io::Result<rustix::termios::Winsize>| size.ok().map(|size| size.ws_col);
+        let out_terminal = out.is_terminal();
+        let err_terminal = err.is_terminal();
+        let out_columns = columns(rustix::termios::tcgetwinsize(&out));
+        let err_columns = columns(rustix::termios::tcgetwinsize(&err));
+        Self {
+            out: stream(Box::new(out), out_terminal, out_columns),
+            err: stream(Box::new(err), err_terminal, err_columns),
+            wishes,
+            repaints: err_terminal && !wishes.plain && !settings::is_dumb(environment),
+        }
+    }
+
+    /// The width to lay a page for stdout out for; `None` means no limit.
+    pub fn width(&self) -> Option<usize> {
+        self.out.width
+    }
+
+    /// Whether stdout is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.out.terminal
+    }
+
+    /// Whether stderr is a terminal somebody may be looking at.
+    pub fn is_watched(&self) -> bool {
+        self.err.terminal && !self.wishes.quiet
+    }
+
+    /// How often `-v` was given.
+    pub fn verbosity(&self) -> u8 {
+        self.wishes.verbose
+    }
+
+    /// Writes a page to stdout.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn page(&self, page: &Page) -> Result<(), Stop> {
+        self.write(self.out.palette.page(page).as_bytes())
+    }
+
+    /// Writes a value to stdout as JSON or YAML.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn value(&self, format: Format, value: &Value) -> Result<(), Stop> {
+        let text = match format {
+            Format::Yaml => yaml::document(value),
+            _ if self.out.terminal => json::pretty(value) + "\n",
+            _ => json::compact(value) + "\n",
+        };
+        self.write(text.as_bytes())
+    }
+
+    /// Writes a result's own bytes to stdout: exactly, unless a terminal would see them.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn raw(&self, bytes: &[u8]) -> Result<(), Stop> {
+        if !self.out.terminal {
+            return self.write(bytes);
+        }
+        let mut text = text::safe(&String::from_utf8_lossy(bytes)).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.write(text.as_bytes())
+    }
+
+    /// Writes a message to stderr, unless `-q` was given.
+    pub fn note(&self, line: &Line) {
+        if !self.wishes.quiet {
+            self.tell(&Page::from(line.clone()));
+        }
+    }
+
+    /// Writes a warning to stderr, unless `-q` was given.
+    pub fn warn(&self, text: &str) {
+        self.note(&fault::warning(text));
+    }
+
+    /// Writes a fault to stderr, as text or as one line of JSON.
+    pub fn fault(&self, fault: &Fault) {
+        if self.wishes.json {
+            let line = json::compact(&fault::line(fault)) + "\n";
+            self.err.say(line.as_bytes());
+        } else {
+            self.tell(&fault::page(fault));
+        }
+    }
+
+    /// Writes a page to stderr, whatever `-q` says.
+    pub fn tell(&self, page: &Page) {
+        self.err.say(self.err.palette.page(page).as_bytes());
+    }
+
+    /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
+    pub fn transient(&self, line: &Line) {
+        if !self.repaints || self.wishes.quiet {
+            return;
+        }
+        let room = self.err.width.unwrap_or(80).saturating_sub(1);
+        let text = self.err.palette.line(&line.clone().cut(room));
+        let mut state = self.err.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.transient = true;
+        // Nobody can be told that stderr is broken.
+        let _unheard = write!(state.sink, "\r\x1b[K{text}").and_then(|()| state.sink.flush());
+    }
+
+    /// Removes the line of [`Door::transient`].
+    pub fn clear_transient(&self) {
+        self.err.say(b"");
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Stop> {
+        self.clear_transient();
+        let mut state = self.out.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.sink.write_all(bytes).and_then(|()| state.sink.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Stop::ReaderGone),
+            Err(error) => Err(Fault::internal(format!("cannot write to standard output: {error}"))
+                .hint("the result is incomplete; is the disk full?")
+                .into()),
+        }
+    }
+}
+
+impl Stream {
+    fn say(&self, bytes: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::with_capacity(bytes.len() + 4);
+        if std::mem::take(&mut state.transient) {
+            all.extend_from_slice(b"\r\x1b[K");
+        }
+        all.extend_from_slice(bytes);
+        if !all.is_empty() {
+            // Nobody can be told that stderr is broken.
+            let _unheard = state.sink.write_all(&all).and_then(|()| state.sink.flush());
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::page::Label;
+    use super::*;
+
+    /// A stream that keeps what was written.
+    #[derive(Clone, Default)]
+    pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
+
+    impl Captured {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Failing(io::ErrorKind);
+
+    impl Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A door whose streams are kept in memory.
+    pub(crate) fn captured(wishes: Wishes, terminal: bool) -> (Door, Captured, Captured) {
+        let (out, err) = (Captured::default(), Captured::default());
+        let door = door(Box::new(out.clone()), Box::new(err.clone()), wishes, terminal);
+        (door, out, err)
+    }
+
+    fn door(
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        wishes: Wishes,
+        terminal: bool,
+    ) -> Door {
+        let stream = |sink| Stream {
+            state: Mutex::new(State { sink, transient: false }),
+            terminal,
+            width: terminal.then_some(80),
+            palette: Palette::default(),
+        };
+        Door { out: stream(out), err: stream(err), wishes, repaints: terminal }
+    }
+
+    #[test]
+    fn raw_bytes_are_exact_for_a_pipe_and_safe_for_a_terminal() {
+        let (pipe, out, _) = captured(Wishes::default(), false);
+        pipe.raw(b"\x1b[2Jx").unwrap();
+        assert_eq!(out.text(), "\x1b[2Jx");
+        let (terminal, out, _) = captured(Wishes::default(), true);
+        terminal.raw(b"\x1b[2Jx\xff").unwrap();
+        assert_eq!(out.text(), "␛[2Jx\u{fffd}\n");
+    }
+
+    #[test]
+    fn json_is_one_line_for_a_pipe() {
+        let (pipe, out, _) = captured(Wishes::default(), false);
+        pipe.value(Format::Json, &json!({ "a": 1 })).unwrap();
+        assert_eq!(out.text(), "{\"a\":1}\n");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
+        let page = Page::from(Line::plain("x"));
+        let gone = Box::new(Failing(io::ErrorKind::BrokenPipe));
+        let full = Box::new(Failing(io::ErrorKind::StorageFull));
+        let to = |sink| door(sink, Box::new(io::sink()), Wishes::default(), false).page(&page);
+        assert!(matches!(to(gone), Err(Stop::ReaderGone)));
+        assert!(matches!(to(full), Err(Stop::Fault(f)) if f.kind().exit_code() == 1));
+    }
+
+    #[test]
+    fn quiet_silences_talk_but_not_failures() {
+        let (door, _, err) = captured(Wishes { quiet: true, ..Wishes::default() }, false);
+        door.warn("odd");
+        door.note(&Line::plain("23 tools"));
+        assert_eq!(err.text(), "");
+        door.fault(&Fault::usage("no such tool"));
+        assert_eq!(err.text(), "error: no such tool\n");
+    }
+
+    #[test]
+    fn a_fault_under_json_is_one_line() {
+        let (door, _, err) = captured(Wishes { json: true, ..Wishes::default() }, false);
+        door.fault(&Fault::usage("no\nsuch tool").detail("a"));
+        assert_eq!(err.text().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_transient_line_is_gone_before_anything_else_is_written() {
+        let (door, out, err) = captured(Wishes::default(), true);
+        door.transient(&Line::of(Label::Dim, "50 %"));
+        door.page(&Page::from(Line::plain("result"))).unwrap();
+        assert_eq!(out.text(), "result\n");
+        assert_eq!(err.text(), "\r\x1b[K50 %\r\x1b[K");
+    }
+}

@@ -1,0 +1,128 @@
+//! JSON as it is printed: valid, in the order it was built, and without one character that a
+//! terminal could obey or a reader could not see.
+
+use std::io::{self, Write};
+
+use serde::Serialize as _;
+use serde_json::Value;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
+
+use crate::util::text::is_invisible;
+
+/// One line of JSON, without a line break.
+pub fn compact(value: &Value) -> String {
+    write(value, CompactFormatter)
+}
+
+/// Indented JSON, without a final line break.
+pub fn pretty(value: &Value) -> String {
+    write(value, PrettyFormatter::new())
+}
+
+fn write(value: &Value, inner: impl Formatter) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, Escaping(inner));
+    // Writing a tree of plain values into memory has no way to fail.
+    if value.serialize(&mut serializer).is_err() {
+        return String::from("null");
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| String::from("null"))
+}
+
+/// A formatter that writes controls, format characters and everything else invisible as `\u`
+/// escapes (the JSON grammar itself demands this only of C0).
+struct Escaping<F>(F);
+
+impl<F: Formatter> Formatter for Escaping<F> {
+    fn write_string_fragment<W>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()>
+    where
+        W: ?Sized + Write,
+    {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| must_escape(*c)) {
+            let (clean, tail) = rest.split_at(at);
+            writer.write_all(clean.as_bytes())?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = tail.split_at(c.len_utf8()).1;
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, w: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(w, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, w: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(w, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}
+
+fn must_escape(c: char) -> bool {
+    c.is_control() || is_invisible(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn controls_and_invisible_characters_become_escapes() {
+        let value = json!({ "k\u{7f}": "\x1b[2J\u{9b}\u{202e}\u{200b}\u{e0041} é日" });
+        assert_eq!(compact(&value), r#"{"k\u007f":"\u001b[2J\u009b\u202e\u200b\udb40\udc41 é日"}"#);
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written() {
+        let value: Value = serde_json::from_str("[1.10,12345678901234567890123,1e400]").unwrap();
+        assert_eq!(compact(&value), "[1.10,12345678901234567890123,1e+400]");
+    }
+
+    #[test]
+    fn indented_json_has_two_blanks() {
+        assert_eq!(pretty(&json!({ "a": [1] })), "{\n  \"a\": [\n    1\n  ]\n}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_and_is_harmless(key in any::<String>(), text in any::<String>()) {
+            let value = json!({ key: [text] });
+            for written in [compact(&value), pretty(&value)] {
+                prop_assert!(written.chars().all(|c| c == '\n' || !must_escape(c)));
+                prop_assert_eq!(&serde_json::from_str::<Value>(&written).unwrap(), &value);
+            }
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Text for people: lines of labelled, safe spans.
+//!
+//! Owns: the only way to build something the door prints. Every piece of text is made safe when it
+//! enters a [`Line`], so nothing untrusted can reach a terminal by accident. A label says what a
+//! span means; which colour that is (or that there is none) is decided when it is rendered.
+
+use std::borrow::Cow;
+
+use crate::util::text;
+
+/// What a span means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Label {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// A heading or a column title.
+    Heading,
+    /// The name of a tool, server, parameter or file.
+    Name,
+    /// Of lesser interest.
+    Dim,
+    /// All is well.
+    Good,
+    /// Doubtful.
+    Warning,
+    /// Wrong.
+    Error,
+    /// What to do next.
+    Hint,
+}
+
+impl Label {
+    /// The parameters of the SGR sequence that shows this meaning.
+    fn sgr(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Heading => Some("1"),
+            Self::Name => Some("1;36"),
+            Self::Dim => Some("2"),
+            Self::Good => Some("32"),
+            Self::Warning => Some("33"),
+            Self::Error => Some("1;31"),
+            Self::Hint => Some("36"),
+        }
+    }
+}
+
+/// One line. What is pushed into it is made safe on the way in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    spans: Vec<(Label, String)>,
+}
+
+impl Line {
+    /// A line of one span.
+    pub fn of(label: Label, text: impl AsRef<str>) -> Self {
+        Self::default().then(label, text)
+    }
+
+    /// A line of ordinary text.
+    pub fn plain(text: impl AsRef<str>) -> Self {
+        Self::of(Label::Plain, text)
+    }
+
+    /// The line with one more span.
+    #[must_use]
+    pub fn then(mut self, label: Label, text: impl AsRef<str>) -> Self {
+        self.push(label, text);
+        self
+    }
+
+    /// Appends a span.
+    pub fn push(&mut self, label: Label, text: impl AsRef<str>) {
+        let text = text::safe_line(text.as_ref());
+        if !text.is_empty() {
+            self.spans.push((label, text.into_owned()));
+        }
+    }
+
+    /// Appends blanks up to `column` (counted in cells from 0).
+    pub fn pad_to(&mut self, column: usize) {
+        let missing = column.saturating_sub(self.width());
+        if missing > 0 {
+            self.spans.push((Label::Plain, " ".repeat(missing)));
+        }
+    }
+
+    /// Appends all spans of another line.
+    pub fn append(&mut self, other: Self) {
+        self.spans.extend(other.spans);
+    }
+
+    /// The line moved right by `cells`.
+    #[must_use]
+    pub fn indented(mut self, cells: usize) -> Self {
+        if !self.spans.is_empty() {
+            self.spans.insert(0, (Label::Plain, " ".repeat(cells)));
+        }
+        self
+    }
+
+    /// The line cut to `width` cells, ending in `…` when something was cut.
+    #[must_use]
+    pub fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width;
+        let mut spans = Vec::new();
+        for (label, text) in self.spans {
+            let cells = text::width(&text);
+            // One cell is kept for the mark of the cut, because something follows for certain.
+            if cells < left {
+                left -= cells;
+                spans.push((label, text));
+            } else {
+                let head = text::cut(&format!("{text}  "), left).into_owned();
+                spans.push((label, head));
+                break;
+            }
+        }
+        Self { spans }
+    }
+
+    /// The number of cells it takes.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|(_, text)| text::width(text)).sum()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+}
+
+/// Several lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    lines: Vec<Line>,
+}
+
+impl Page {
+    /// Appends one line.
+    pub fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// Appends an empty line, unless the page is empty or already ends in one.
+    pub fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// Appends a heading, with an empty line before it.
+    pub fn heading(&mut self, text: &str) {
+        self.gap();
+        self.push(Line::of(Label::Heading, text));
+    }
+
+    /// Appends text of several lines as it is, each line moved right by `indent`.
+    pub fn text(&mut self, label: Label, indent: usize, text: &str) {
+        // Tabs stay tabs here: this is content, not a table.
+        for line in text::safe(text).split('\n') {
+            let spans = if line.is_empty() {
+                Vec::new()
+            } else {
+                vec![(Label::Plain, " ".repeat(indent)), (label, line.to_owned())]
+            };
+            self.lines.push(Line { spans });
+        }
+    }
+
+    /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
+    /// each moved right by `indent`. Line breaks of the text stay.
+    pub fn paragraph(&mut self, label: Label, indent: usize, text: &str, width: Option<usize>) {
+        let room = width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(20));
+        for paragraph in text.trim().lines() {
+            let safe = text::safe_line(paragraph.trim_end());
+            for line in fill(&safe, room) {
+                self.push(Line::of(label, line).indented(indent));
+            }
+        }
+    }
+
+    /// Appends all lines of another page.
+    pub fn append(&mut self, other: Self) {
+        self.lines.extend(other.lines);
+    }
+
+    /// Whether it has no line.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The lines.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+}
+
+impl From<Line> for Page {
+    fn from(line: Line) -> Self {
+        Self { lines: vec![line] }
+    }
+}
+
+/// Fills words into lines of at most `room` cells; a longer word is broken.
+fn fill(text: &str, room: usize) -> Vec<String> {
+    if text::width(text) <= room {
+        return vec![text.to_owned()];
+    }
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let mut word = Cow::Borrowed(word);
+        if !line.is_empty() && text::width(&line) + 1 + text::width(&word) > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        while text::width(&word) > room {
+            let rest = split_cells(&word, room);
+            lines.push(word.chars().take(word.chars().count() - rest.chars().count()).collect());
+            word = Cow::Owned(rest);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// What is left of `text` after as many characters as fit into `room` cells (at least one).
+fn split_cells(text: &str, room: usize) -> String {
+    let mut used = 0;
+    let mut chars = text.chars().peekable();
+    let mut taken = 0;
+    while let Some(c) = chars.peek() {
+        let cells = text::width(c.encode_utf8(&mut [0; 4]));
+        if taken > 0 && used + cells > room {
+            break;
+        }
+        used += cells;
+        taken += 1;
+        chars.next();
+    }
+    chars.collect()
+}
+
+/// How lines become bytes: with or without colour, with or without characters beyond ASCII for
+/// our own marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Palette {
+    /// Whether labels become SGR sequences.
+    pub colour: bool,
+    /// Whether our own marks stay within ASCII. Data is not changed.
+    pub ascii: bool,
+}
+
+impl Palette {
+    /// The line as text, without a line break and without blanks at its end.
+    pub fn line(self, line: &Line) -> String {
+        let mut out = String::new();
+        let ink = line.spans.iter().rposition(|(_, text)| text.contains(|c| c != ' '));
+        let inked = ink.map_or(0, |last| last + 1);
+        for (index, (label, text)) in line.spans.iter().take(inked).enumerate() {
+            let last = index + 1 == inked;
+            let text = self.marks(if last { text.trim_end_matches(' ') } else { text });
+            match label.sgr().filter(|_| self.colour && !text.is_empty()) {
+                Some(sgr) => {
+                    out.push_str("\x1b[");
+                    out.push_str(sgr);
+                    out.push('m');
+                    out.push_str(&text);
+                    out.push_str("\x1b[0m");
+                }
+                None => out.push_str(&text),
+            }
+        }
+        out
+    }
+
+    /// The page as text; every line ends in a line break.
+    pub fn page(self, page: &Page) -> String {
+        let mut out = String::new();
+        for line in &page.lines {
+            out.push_str(&self.line(line));
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Our own marks in the alphabet of this palette; every replacement is as wide as the mark.
+    fn marks(self, text: &str) -> Cow<'_, str> {
+        if !self.ascii || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(
+            text.chars()
+                .map(|c| match c {
+                    '…' => '~',
+                    '·' | '─' => '-',
+                    '│' => '|',
+                    '└' => '`',
+                    '␊' => '|',
+                    'µ' => 'u',
+                    other => other,
+                })
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_is_safe_once_it_is_in_a_line() {
+        let line = Line::of(Label::Name, "a\x1b[2J").then(Label::Plain, "b\nc");
+        assert_eq!(Palette::default().line(&line), "a␛[2Jb␊c");
+    }
+
+    #[test]
+    fn labels_become_colours_only_when_asked() {
+        let line = Line::of(Label::Error, "no").then(Label::Plain, " way");
+        assert_eq!(Palette { colour: true, ascii: false }.line(&line), "\x1b[1;31mno\x1b[0m way");
+        assert_eq!(Palette::default().line(&line), "no way");
+    }
+
+    #[test]
+    fn a_cut_line_shows_that_it_was_cut() {
+        let line = Line::of(Label::Name, "calculator").then(Label::Plain, " computes");
+        assert_eq!(Palette::default().line(&line.clone().cut(12)), "calculator …");
+        assert_eq!(Palette::default().line(&line.clone().cut(10)), "calculato…");
+        assert_eq!(line.clone().cut(80), line);
+    }
+
+    #[test]
+    fn prose_is_filled_and_long_words_are_broken() {
+        let mut page = Page::default();
+        page.paragraph(Label::Plain, 2, "one two three four five six seven", Some(22));
+        page.paragraph(Label::Plain, 0, &"x".repeat(45), Some(20));
+        let text = Palette::default().page(&page);
+        assert!(text.starts_with("  one two three four\n  five six seven\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 22));
+    }
+
+    #[test]
+    fn ascii_marks_are_as_wide_as_the_real_ones() {
+        let line = Line::plain("a… b · c");
+        let ascii = Palette { colour: false, ascii: true }.line(&line);
+        assert_eq!(ascii, "a~ b - c");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_line_never_exceeds_its_width(a in any::<String>(), b in any::<String>(), width in 1_usize..60) {
+            let line = Line::plain(a).then(Label::Dim, b).cut(width);
+            prop_assert!(line.width() <= width);
+        }
+
+        #[test]
+        fn filled_lines_fit_and_keep_every_word(words in proptest::collection::vec("[a-z日]{1,12}", 0..30), room in 24_usize..60) {
+            let text = words.join(" ");
+            let lines = fill(&text, room);
+            prop_assert!(lines.iter().all(|l| text::width(l) <= room));
+            prop_assert_eq!(lines.join(" "), text);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the user and the surroundings say about output: format, colour, width, alphabet.
+//!
+//! Owns: the decisions, as pure functions over variables and facts about the terminal.
+
+use clap::ValueEnum;
+
+use crate::config::environment::Environment;
+
+/// The form a result is printed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// JSON: indented on a terminal, one line otherwise.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Rows and columns.
+    Table,
+    /// The bytes of the result; exact when stdout is not a terminal.
+    Raw,
+    /// One name on each line.
+    Names,
+}
+
+impl Format {
+    /// The word on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Table => "table",
+            Self::Raw => "raw",
+            Self::Names => "names",
+        }
+    }
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColourChoice {
+    /// On a terminal that can show it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Whether a stream gets colour. A flag beats `NO_COLOR`, which beats `CLICOLOR_FORCE`, which beats
+/// what the terminal is.
+pub fn wants_colour(choice: ColourChoice, terminal: bool, environment: &dyn Environment) -> bool {
+    let set = |name: &str| environment.var(name).filter(|value| !value.is_empty());
+    match choice {
+        ColourChoice::Always => true,
+        ColourChoice::Never => false,
+        ColourChoice::Auto if set("NO_COLOR").is_some() => false,
+        ColourChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|v| v != "0") => true,
+        ColourChoice::Auto => {
+            terminal && !is_dumb(environment) && set("CLICOLOR").is_none_or(|v| v != "0")
+        }
+    }
+}
+
+/// Whether the terminal can do nothing but print (`TERM=dumb`, or no `TERM` at all).
+pub fn is_dumb(environment: &dyn Environment) -> bool {
+    environment.var("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
+/// Whether the locale says that only ASCII can be shown. Follows the precedence of `setlocale`.
+pub fn is_ascii_locale(environment: &dyn Environment) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| environment.var(name).filter(|value| !value.is_empty()));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        !(locale.contains("utf-8") || locale.contains("utf8"))
+    })
+}
+
+/// The width to lay out for: that of the terminal, 80 for one that does not tell, none for pipes
+/// and files.
+pub fn width(terminal: bool, columns: Option<u16>) -> Option<usize> {
+    terminal.then(|| columns.filter(|c| *c > 0).map_or(80, |c| usize::from(c).max(20)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    fn environment(vars: &[(&str, &str)]) -> FixedEnvironment {
+        let vars = vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        FixedEnvironment { vars, ..FixedEnvironment::default() }
+    }
+
+    #[test]
+    fn colour_follows_flag_then_variables_then_terminal() {
+        use ColourChoice::{Always, Auto, Never};
+        let cases: [(ColourChoice, bool, &[(&str, &str)], bool); 10] = [
+            (Auto, true, &[("TERM", "xterm")], true),
+            (Auto, false, &[("TERM", "xterm")], false),
+            (Auto, true, &[("TERM", "dumb")], false),
+            (Auto, true, &[], false),
+            (Auto, true, &[("TERM", "xterm"), ("NO_COLOR", "1")], false),
+            (Auto, true, &[("TERM", "xterm"), ("NO_COLOR", "")], true),
+            (Auto, false, &[("CLICOLOR_FORCE", "1")], true),
+            (Auto, true, &[("TERM", "xterm"), ("CLICOLOR", "0")], false),
+            (Always, false, &[("NO_COLOR", "1")], true),
+            (Never, true, &[("TERM", "xterm"), ("CLICOLOR_FORCE", "1")], false),
+        ];
+        for (choice, terminal, vars, expected) in cases {
+            assert_eq!(wants_colour(choice, terminal, &environment(vars)), expected, "{vars:?}");
+        }
+    }
+
+    #[test]
+    fn the_alphabet_follows_the_locale() {
+        assert!(is_ascii_locale(&environment(&[])));
+        assert!(is_ascii_locale(&environment(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")])));
+        assert!(!is_ascii_locale(&environment(&[("LANG", "de_DE.utf8")])));
+        assert!(!is_ascii_locale(&environment(&[("LC_ALL", ""), ("LANG", "C.UTF-8")])));
+    }
+
+    #[test]
+    fn only_terminals_have_a_width() {
+        assert_eq!(width(false, Some(120)), None);
+        assert_eq!(width(true, Some(120)), Some(120));
+        assert_eq!(width(true, Some(0)), Some(80));
+        assert_eq!(width(true, None), Some(80));
+        assert_eq!(width(true, Some(3)), Some(20));
+    }
+}

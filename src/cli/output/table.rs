@@ -1,0 +1,293 @@
+//! Tables that fit: columns shrink, then disappear, and a cell is never wrapped.
+//!
+//! Owns: column widths. Never does: know what a column means, or write anything.
+
+use super::page::{Label, Line, Page};
+use crate::util::text;
+
+/// Blanks between columns.
+const GAP: usize = 2;
+
+/// One column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    title: String,
+    right: bool,
+    /// The width it may be cut to; `None` keeps it whole as long as possible.
+    min: Option<usize>,
+    /// Dropped when the room is short, the highest number first; 0 is never dropped.
+    drop: u8,
+}
+
+impl Column {
+    /// A column that is kept whole and never dropped.
+    pub fn new(title: impl AsRef<str>) -> Self {
+        let title = text::safe_line(title.as_ref()).into_owned();
+        Self { title, right: false, min: None, drop: 0 }
+    }
+
+    /// Numbers: aligned to the right.
+    #[must_use]
+    pub fn right(mut self) -> Self {
+        self.right = true;
+        self
+    }
+
+    /// May be cut to `min` cells before other columns are dropped.
+    #[must_use]
+    pub fn shrinks_to(mut self, min: usize) -> Self {
+        self.min = Some(min);
+        self
+    }
+
+    /// May be left out, before all columns with a lower `rank`.
+    #[must_use]
+    pub fn droppable(mut self, rank: u8) -> Self {
+        self.drop = rank;
+        self
+    }
+}
+
+/// Rows under columns.
+#[derive(Debug, Default)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    cells: Vec<Line>,
+    below: Vec<Line>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Appends a row: one line of text for each column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
+        self.rows.push(Row { cells: cells.into_iter().collect(), below: Vec::new() });
+    }
+
+    /// Puts a line of its own below the newest row.
+    pub fn below(&mut self, line: Line) {
+        if let Some(row) = self.rows.last_mut() {
+            row.below.push(line);
+        }
+    }
+
+    /// Lays the table out in at most `width` cells (`None`: as wide as it wants). Columns without
+    /// any text are left out.
+    pub fn layout(self, width: Option<usize>) -> Page {
+        let mut page = Page::default();
+        if self.rows.is_empty() {
+            return page;
+        }
+        let widths = self.widths(width);
+        let mut head = Line::default();
+        for (column, cells) in self.columns.iter().zip(&widths) {
+            if let Some(cells) = *cells {
+                place(&mut head, Line::of(Label::Heading, &column.title), cells, column.right);
+            }
+        }
+        page.push(head);
+        for row in self.rows {
+            let mut line = Line::default();
+            for ((column, cells), cell) in self.columns.iter().zip(&widths).zip(row.cells) {
+                if let Some(cells) = *cells {
+                    place(&mut line, cell, cells, column.right);
+                }
+            }
+            page.push(line);
+            for below in row.below {
+                let below = below.indented(GAP);
+                page.push(match width {
+                    Some(width) => below.cut(width),
+                    None => below,
+                });
+            }
+        }
+        page
+    }
+
+    /// The width of each column; `None` leaves it out.
+    fn widths(&self, width: Option<usize>) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> = (0..self.columns.len())
+            .map(|index| {
+                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
+                let widest = cells.map(Line::width).max().unwrap_or(0);
+                (widest > 0).then(|| {
+                    let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
+                    widest.max(title)
+                })
+            })
+            .collect();
+        let Some(room) = width else { return widths };
+        loop {
+            shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
+            if total(&widths) <= room {
+                return widths;
+            }
+            let candidates = self.columns.iter().enumerate();
+            let next = candidates
+                .filter(|(index, column)| {
+                    column.drop > 0 && widths.get(*index).copied().flatten().is_some()
+                })
+                .max_by_key(|(_, column)| column.drop)
+                .map(|(index, _)| index);
+            if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
+                // The room this frees goes back to the columns that were cut.
+                *slot = None;
+                self.restore(&mut widths);
+            } else {
+                shrink(&mut widths, room, |_| Some(1));
+                return widths;
+            }
+        }
+    }
+
+    /// Gives the columns that are left their natural width again.
+    fn restore(&self, widths: &mut [Option<usize>]) {
+        for (index, slot) in widths.iter_mut().enumerate() {
+            if slot.is_some() {
+                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
+                let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
+                *slot = Some(cells.map(Line::width).max().unwrap_or(0).max(title));
+            }
+        }
+    }
+}
+
+/// Takes cells from the widest column that has a smaller minimum until all fit or none is left.
+fn shrink(widths: &mut [Option<usize>], room: usize, minimum: impl Fn(usize) -> Option<usize>) {
+    loop {
+        let over = total(widths).saturating_sub(room);
+        if over == 0 {
+            return;
+        }
+        let widest = widths
+            .iter()
+            .enumerate()
+            .filter_map(|(index, cells)| Some((index, (*cells)?, minimum(index)?)))
+            .filter(|(_, cells, min)| cells > min)
+            .max_by_key(|(_, cells, _)| *cells);
+        let Some((index, cells, min)) = widest else { return };
+        if let Some(slot) = widths.get_mut(index) {
+            *slot = Some(cells.saturating_sub(over).max(min));
+        }
+    }
+}
+
+fn total(widths: &[Option<usize>]) -> usize {
+    let shown = widths.iter().flatten();
+    shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
+}
+
+fn place(line: &mut Line, cell: Line, width: usize, right: bool) {
+    let start = if line.is_empty() { 0 } else { line.width() + GAP };
+    line.pad_to(start);
+    let cell = cell.cut(width);
+    if right {
+        line.pad_to(start + width - cell.width());
+    }
+    line.append(cell);
+    line.pad_to(start + width);
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::super::page::Palette;
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new([
+            Column::new("NAME").shrinks_to(12).droppable(0),
+            Column::new("SPEED").droppable(2),
+            Column::new("CALLS").right().droppable(1),
+            Column::new("DESCRIPTION").shrinks_to(16),
+        ]);
+        table.row([
+            Line::of(Label::Name, "calculator"),
+            Line::plain("fast"),
+            Line::plain("12"),
+            Line::plain("Computes an expression of numbers and operators"),
+        ]);
+        table.row([
+            Line::of(Label::Name, "日本語"),
+            Line::plain("slow"),
+            Line::plain("3"),
+            Line::plain("Wide characters"),
+        ]);
+        table.below(Line::plain("a remark about the row above"));
+        table
+    }
+
+    fn render(table: Table, width: Option<usize>) -> String {
+        Palette::default().page(&table.layout(width))
+    }
+
+    #[test]
+    fn a_wide_table_shows_everything() {
+        assert_snapshot!(render(sample(), None), @r"
+        NAME        SPEED  CALLS  DESCRIPTION
+        calculator  fast      12  Computes an expression of numbers and operators
+        日本語      slow       3  Wide characters
+          a remark about the row above
+        ");
+    }
+
+    #[test]
+    fn a_narrow_table_cuts_then_drops() {
+        assert_snapshot!(render(sample(), Some(44)), @r"
+        NAME        SPEED  CALLS  DESCRIPTION
+        calculator  fast      12  Computes an expre…
+        日本語      slow       3  Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(30)), @r"
+        NAME        DESCRIPTION
+        calculator  Computes an expre…
+        日本語      Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(12)), @r"
+        NAME       …
+        calculat…  …
+        日本語     …
+          a remark …
+        ");
+    }
+
+    #[test]
+    fn an_empty_column_is_left_out() {
+        let mut table = Table::new([Column::new("A"), Column::new("B")]);
+        table.row([Line::plain("x"), Line::plain("")]);
+        assert_eq!(render(table, None), "A\nx\n");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_terminal(
+            rows in proptest::collection::vec(proptest::collection::vec(any::<String>(), 3), 1..6),
+            width in 12_usize..100,
+        ) {
+            let mut table = Table::new([
+                Column::new("A").shrinks_to(3),
+                Column::new("B").droppable(1),
+                Column::new("C").right(),
+            ]);
+            for row in &rows {
+                table.row(row.iter().map(Line::plain));
+            }
+            for line in table.layout(Some(width)).lines() {
+                prop_assert!(line.width() <= width, "{line:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Events of a running command, shown on stderr.
+//!
+//! Owns: what is worth showing, and how often. A terminal sees one line that is repainted at most
+//! ten times a second; with `-v` and no terminal, every event becomes a plain line.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::output::{Door, Label, Line};
+use crate::model::{Event, ServerState};
+use crate::util::clock::Clock;
+use crate::util::units;
+
+/// The least time between two repaints.
+const REPAINT: Duration = Duration::from_millis(100);
+/// How many log lines of tools a terminal sees in a second.
+const LOG_LINES: u32 = 10;
+
+/// Shows events.
+pub struct Progress {
+    door: Arc<Door>,
+    clock: Arc<dyn Clock>,
+    pace: Mutex<Pace>,
+}
+
+#[derive(Default)]
+struct Pace {
+    painted: Option<Instant>,
+    second: Option<Instant>,
+    logged: u32,
+    dropped: u64,
+}
+
+impl Progress {
+    /// Shows events at `door`.
+    pub fn new(door: Arc<Door>, clock: Arc<dyn Clock>) -> Self {
+        Self { door, clock, pace: Mutex::default() }
+    }
+
+    /// Shows one event, or not.
+    pub fn show(&self, event: &Event) {
+        let verbose = self.door.verbosity() > 0;
+        if !verbose && !self.door.is_watched() {
+            return;
+        }
+        match event {
+            Event::Progress { progress, total, message, .. } => {
+                let line = progress_line(*progress, *total, message.as_deref());
+                if self.door.is_watched() {
+                    if self.may_paint() {
+                        self.door.transient(&line);
+                    }
+                } else {
+                    self.door.note(&line);
+                }
+            }
+            Event::Log { origin, level, text } => {
+                if verbose || self.may_log() {
+                    self.door.note(
+                        &Line::of(Label::Dim, format!("{origin} {}: ", level.0))
+                            .then(Label::Plain, text),
+                    );
+                }
+            }
+            Event::AttemptFailed { attempt, fault, delay, .. } => {
+                let wait = units::show_duration(*delay);
+                self.door.warn(&format!("attempt {attempt} failed: {fault}; next one in {wait}"));
+            }
+            Event::Notice { origin, text } => self.door.warn(&format!("{origin}: {text}")),
+            Event::Server { server, state } if verbose => {
+                let line = Line::of(Label::Dim, format!("{server}: {}", state.as_str()));
+                self.door.note(&line);
+            }
+            Event::Server { server, state: ServerState::Starting } => {
+                if self.may_paint() {
+                    self.door.transient(&Line::of(Label::Dim, format!("starting {server}…")));
+                }
+            }
+            Event::ListChanged { server } if verbose => {
+                self.door.note(&Line::of(Label::Dim, format!("{server}: its tools changed")));
+            }
+            Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::Server { .. }
+            | Event::ListChanged { .. } => {}
+        }
+    }
+
+    fn may_paint(&self) -> bool {
+        let now = self.clock.now();
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = pace.painted.is_none_or(|last| now.duration_since(last) >= REPAINT);
+        if due {
+            pace.painted = Some(now);
+        }
+        due
+    }
+
+    fn may_log(&self) -> bool {
+        let now = self.clock.now();
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        if pace.second.is_none_or(|start| now.duration_since(start) >= Duration::from_secs(1)) {
+            let dropped = std::mem::take(&mut pace.dropped);
+            if dropped > 0 {
+                let line = format!("({dropped} log lines left out, -v shows all)");
+                self.door.note(&Line::of(Label::Dim, line));
+            }
+            pace.second = Some(now);
+            pace.logged = 0;
+        }
+        pace.logged += 1;
+        let shown = pace.logged <= LOG_LINES;
+        pace.dropped += u64::from(!shown);
+        shown
+    }
+}
+
+/// `[####      ]  40 %  copying`, or what is known of it.
+fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> Line {
+    const CELLS: usize = 20;
+    let share = total.filter(|t| *t > 0.0 && t.is_finite()).map(|t| (progress / t).clamp(0.0, 1.0));
+    let mut line = match share.filter(|share| share.is_finite()) {
+        Some(share) => {
+            let full = (0..CELLS).filter(|cell| ((*cell as f64) + 0.5) / 20.0 < share).count();
+            Line::of(Label::Good, format!("[{}", "#".repeat(full)))
+                .then(Label::Good, format!("{}]", " ".repeat(CELLS - full)))
+                .then(Label::Plain, format!(" {:>3.0} %", share * 100.0))
+        }
+        None => Line::of(Label::Dim, format!("progress {progress}")),
+    };
+    if let Some(message) = message.filter(|message| !message.is_empty()) {
+        line.push(Label::Plain, format!("  {message}"));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::output::Palette;
+    use super::super::output::door::Wishes;
+    use super::super::output::door::tests::captured;
+    use super::*;
+    use crate::model::{CallId, LogLevel};
+
+    struct Stopped(Instant);
+
+    impl Clock for Stopped {
+        fn now(&self) -> Instant {
+            self.0
+        }
+
+        fn unix(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "an Instant cannot be made up")]
+    fn stopped() -> Arc<dyn Clock> {
+        Arc::new(Stopped(Instant::now()))
+    }
+
+    fn progress(value: f64) -> Event {
+        let call_id = CallId("1".to_owned());
+        Event::Progress { call_id, progress: value, total: Some(4.0), message: None }
+    }
+
+    fn log() -> Event {
+        let level = LogLevel("info".to_owned());
+        Event::Log { origin: "s".to_owned(), level, text: "hi".to_owned() }
+    }
+
+    #[test]
+    fn a_terminal_is_repainted_at_a_bounded_pace() {
+        let (door, _, err) = captured(Wishes::default(), true);
+        let view = Progress::new(Arc::new(door), stopped());
+        for step in 0..50 {
+            view.show(&progress(f64::from(step)));
+        }
+        assert_eq!(err.text().matches('\r').count(), 1);
+    }
+
+    #[test]
+    fn a_pipe_sees_nothing_unless_asked() {
+        let (door, _, err) = captured(Wishes::default(), false);
+        Progress::new(Arc::new(door), stopped()).show(&progress(1.0));
+        assert_eq!(err.text(), "");
+        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
+        let view = Progress::new(Arc::new(door), stopped());
+        view.show(&progress(1.0));
+        view.show(&log());
+        assert_eq!(err.text(), "[#####               ]  25 %\ns info: hi\n");
+    }
+
+    #[test]
+    fn a_flood_of_log_lines_is_thinned_out() {
+        let (door, _, err) = captured(Wishes::default(), true);
+        let view = Progress::new(Arc::new(door), stopped());
+        for _ in 0..100 {
+            view.show(&log());
+        }
+        assert_eq!(err.text().lines().count(), 10);
+    }
+
+    #[test]
+    fn odd_numbers_are_no_trouble() {
+        for (progress, total) in [(1.0, Some(0.0)), (f64::NAN, Some(1.0)), (-5.0, Some(2.0))] {
+            let _line = Palette::default().line(&progress_line(progress, total, Some("m")));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `--save`: a result's bytes in files the user named.
+//!
+//! Owns: the names of several files and writing each of them whole or not at all. Never does: take
+//! a name, or a part of one, from a server.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::model::Fault;
+
+/// The files for `count` payloads: the path itself, or `name-1.ext`, `name-2.ext`, …
+pub fn targets(path: &Path, count: usize) -> Vec<PathBuf> {
+    if count <= 1 {
+        return vec![path.to_path_buf()];
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().map(|e| format!(".{}", e.to_string_lossy()));
+    (1..=count)
+        .map(|n| path.with_file_name(format!("{stem}-{n}{}", extension.as_deref().unwrap_or(""))))
+        .collect()
+}
+
+/// Checks before a call that its result can be saved there.
+///
+/// # Errors
+/// A usage fault when the path is a directory or stands in none.
+pub fn check(path: &Path) -> Result<(), Fault> {
+    if path.is_dir() || path.file_name().is_none() {
+        return Err(Fault::usage(format!(
+            "cannot save to '{}': it is a directory",
+            path.display()
+        ))
+        .hint("name a file inside of it"));
+    }
+    let directory = parent(path);
+    if directory.is_dir() {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "cannot save to '{}': there is no directory '{}'",
+        path.display(),
+        directory.display()
+    )))
+}
+
+/// Writes a file so that it is either the whole of `bytes` or what it was before.
+///
+/// # Errors
+/// An internal fault that names the file and the system's reason.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    replace(path, bytes).map_err(|error| {
+        Fault::internal(format!("cannot write '{}': {error}", path.display()))
+            .hint("the call itself was made; its result is lost unless it is printed")
+    })
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A device or a pipe (`--save /dev/stdout`) is written, not replaced.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    // A link is followed, so that it stays one.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let (draft, file) = draft(path)?;
+    let written = fill(file, bytes, path).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // The error that is reported is the first one.
+        let _unreported = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn fill(mut file: File, bytes: &[u8], path: &Path) -> io::Result<()> {
+    file.write_all(bytes)?;
+    if let Ok(found) = fs::metadata(path) {
+        file.set_permissions(found.permissions())?;
+    }
+    Ok(())
+}
+
+/// A new file beside `path`; never one that exists.
+fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for attempt in 0..16 {
+        let draft = path.with_file_name(format!(".{name}.{}-{attempt}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&draft) {
+            Ok(file) => return Ok((draft, file)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_payloads_get_numbers() {
+        assert_eq!(targets(Path::new("a/pic.png"), 1), [PathBuf::from("a/pic.png")]);
+        assert_eq!(
+            targets(Path::new("a/pic.png"), 2),
+            [PathBuf::from("a/pic-1.png"), PathBuf::from("a/pic-2.png")]
+        );
+        assert_eq!(targets(Path::new("out"), 2)[1], PathBuf::from("out-2"));
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("result.txt");
+        fs::write(&path, "old").unwrap();
+        write(&path, b"new\0").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new\0");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn directories_are_refused_before_the_call() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(check(dir.path()).is_err());
+        assert!(check(&dir.path().join("missing/file")).is_err());
+        assert!(check(&dir.path().join("file")).is_ok());
+        assert!(check(Path::new("file")).is_ok());
+    }
+}

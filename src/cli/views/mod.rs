@@ -1,0 +1,59 @@
+//! Values of the model as pages for people and as JSON for programs.
+//!
+//! Owns: what is shown of a thing, and the documented JSON shapes. Pure: no input, no output, no
+//! clock.
+
+pub mod catalogue;
+pub mod configuration;
+pub mod outcome;
+pub mod server;
+pub mod tool;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A duration in JSON: milliseconds, to the microsecond.
+pub(super) fn millis(duration: Duration) -> Value {
+    #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
+    let millis = duration.as_micros() as f64 / 1000.0;
+    Value::from(millis)
+}
+
+/// The first sentence of a description, on one line.
+pub(super) fn first_sentence(text: &str) -> String {
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A dot within a word (`e.g.`, `file.txt`, `1.5`) ends nothing.
+    let end = line.match_indices(". ").map(|(at, _)| at).find(|at| {
+        let head = line.split_at(*at).0;
+        let word = head.rsplit(' ').next().unwrap_or_default();
+        !word.contains('.') && word.chars().count() > 2
+    });
+    let sentence = end.map_or(line.as_str(), |at| line.split_at(at).0);
+    sentence.strip_suffix('.').unwrap_or(sentence).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_ends_at_its_dot_and_not_within_words() {
+        for (text, sentence) in [
+            ("Reads a file. Then more.", "Reads a file"),
+            ("Reads e.g. a file. More", "Reads e.g. a file"),
+            ("Uses v1.5 of it.", "Uses v1.5 of it"),
+            ("\n  Two\n  lines\n\nSecond paragraph", "Two lines"),
+            ("", ""),
+        ] {
+            assert_eq!(first_sentence(text), sentence);
+        }
+    }
+
+    #[test]
+    fn durations_are_floats_in_milliseconds() {
+        assert_eq!(millis(Duration::from_micros(1500)).to_string(), "1.5");
+        assert_eq!(millis(Duration::from_secs(5)).to_string(), "5000.0");
+    }
+}

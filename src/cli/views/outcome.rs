@@ -1,0 +1,134 @@
+//! The JSON of `call`, and the preview of `call --dry-run`.
+
+use serde_json::{Value, json};
+
+use super::millis;
+use crate::cli::output::{Label, Line, Page, fault, json as json_text};
+use crate::host::request::CallOutcome;
+use crate::model::{Origin, Source, ToolDefinition, ToolResult};
+use crate::provider::Preview;
+
+/// The documented JSON of a call that was dispatched.
+pub fn json(outcome: &CallOutcome) -> Value {
+    let definition = &outcome.definition;
+    let metadata = &outcome.metadata;
+    let nothing = ToolResult::default();
+    let result = outcome.result.as_ref().unwrap_or(&nothing);
+    let mut value = json!({
+        "tool": definition.name.full(),
+        "success": outcome.fault().is_none() && result.success,
+        "output": result.output,
+        "error": outcome.fault().map(fault::object),
+        "content": result.content,
+        "structured": result.structured,
+        "metadata": {
+            "call_id": metadata.call_id.to_string(),
+            "source": definition.source.as_str(),
+            "server": server(definition),
+            "duration_ms": millis(metadata.duration),
+            "connect_ms": metadata.connect.map(millis),
+            "attempts": metadata.attempts,
+            "protocol": metadata.protocol,
+        },
+    });
+    if let Some(fields) = value.as_object_mut() {
+        if !result.warnings.is_empty() {
+            fields.insert("warnings".to_owned(), json!(result.warnings));
+        }
+        if let Some(meta) = &result.meta {
+            fields.insert("_meta".to_owned(), meta.clone());
+        }
+    }
+    value
+}
+
+/// What a call would send or start.
+pub fn preview(preview: &Preview) -> Page {
+    let mut page = Page::from(Line::of(Label::Heading, &preview.summary));
+    page.text(Label::Plain, 0, &json_text::pretty(&preview.request));
+    page
+}
+
+/// What a call would send or start, in JSON.
+pub fn preview_json(preview: &Preview) -> Value {
+    json!({ "dry_run": true, "summary": preview.summary, "request": preview.request })
+}
+
+fn server(definition: &ToolDefinition) -> Option<&str> {
+    match (&definition.origin, definition.source) {
+        (Origin::Server(name), _) => Some(name),
+        (Origin::File(_), Source::Mcp) => definition.name.component(),
+        (Origin::File(_), Source::Internal) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+
+    use super::super::tool::tests::{builtin, remote};
+    use super::*;
+    use crate::model::{CallId, CallMetadata, Fault};
+
+    fn outcome(definition: ToolDefinition, result: Result<ToolResult, Fault>) -> CallOutcome {
+        let metadata = CallMetadata {
+            call_id: CallId("id-1".to_owned()),
+            duration: Duration::from_micros(1234),
+            connect: Some(Duration::from_millis(20)),
+            attempts: 1,
+            protocol: Some("2025-11-25".to_owned()),
+        };
+        CallOutcome { definition, result, metadata }
+    }
+
+    #[test]
+    fn a_success_has_the_documented_shape() {
+        let outcome = outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi\u{1b}")));
+        assert_snapshot!(json_text::pretty(&json(&outcome)), @r#"
+        {
+          "tool": "s-echo",
+          "success": true,
+          "output": "hi\u001b",
+          "error": null,
+          "content": [
+            {
+              "type": "text",
+              "text": "hi\u001b"
+            }
+          ],
+          "structured": null,
+          "metadata": {
+            "call_id": "id-1",
+            "source": "mcp",
+            "server": "s",
+            "duration_ms": 1.234,
+            "connect_ms": 20.0,
+            "attempts": 1,
+            "protocol": "2025-11-25"
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_no_of_the_tool_is_no_success() {
+        let value = json(&outcome(builtin("b", ""), Ok(ToolResult::failure("cannot"))));
+        assert_eq!(value["success"], false);
+        assert_eq!(value["error"]["kind"], "tool");
+        assert_eq!(value["output"], "cannot");
+        assert_eq!(value["metadata"]["server"], Value::Null);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_has_the_same_fields() {
+        let fault = Fault::timeout("no answer within 5 s").server("s").hint("--timeout 30s");
+        let failed = json(&outcome(remote("s", "slow", ""), Err(fault)));
+        let worked = json(&outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi"))));
+        let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&failed), keys(&worked));
+        assert_eq!(failed["error"]["server"], "s");
+        assert_eq!(failed["output"], Value::Null);
+    }
+}

@@ -1,0 +1,364 @@
+//! `servers`, and `inspect` of a server.
+
+use serde_json::{Value, json};
+
+use super::millis;
+use crate::cli::context::plural;
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Label, Line, Page, fault, json as json_text};
+use crate::model::{Fault, ServerState, ServerStatus};
+use crate::util::units::{show_duration, show_size};
+
+/// The servers as a table; the last failure of each stands below its row.
+pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
+    let mut table = Table::new([
+        Column::new("NAME").shrinks_to(12),
+        Column::new("STATUS"),
+        Column::new("ERA").droppable(6),
+        Column::new("PROTOCOL").droppable(5),
+        Column::new("TRANSPORT").droppable(4),
+        Column::new("PID").right().droppable(3),
+        Column::new("MEM").right().droppable(2),
+        Column::new("CONNECT").right().droppable(1),
+        Column::new("PING").right().droppable(1),
+        Column::new("TOOLS").right(),
+    ]);
+    for server in servers {
+        let duration = |value: Option<std::time::Duration>| {
+            Line::plain(value.map(show_duration).unwrap_or_default())
+        };
+        table.row([
+            Line::of(Label::Name, &server.name),
+            Line::of(state_label(&server.state), server.state.as_str()),
+            Line::plain(server.era.map(crate::model::Era::as_str).unwrap_or_default()),
+            Line::plain(server.protocol.as_deref().unwrap_or_default()),
+            Line::plain(server.transport),
+            Line::plain(server.pid.map(|pid| pid.to_string()).unwrap_or_default()),
+            Line::plain(server.memory.map(show_size).unwrap_or_default()),
+            duration(server.connect),
+            duration(server.ping),
+            Line::plain(server.tools.map(|count| count.to_string()).unwrap_or_default()),
+        ]);
+        if let ServerState::Failed(fault) = &server.state {
+            table.below(
+                Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
+                    .then(Label::Plain, fault.message()),
+            );
+            if let Some(last) = fault.detail_lines().last() {
+                table.below(Line::of(Label::Dim, last));
+            }
+        }
+        for warning in &server.warnings {
+            table.below(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning));
+        }
+    }
+    table.layout(width)
+}
+
+/// A server in JSON.
+pub fn json(server: &ServerStatus) -> Value {
+    let error = match &server.state {
+        ServerState::Failed(fault) => Some(fault::object(fault)),
+        _ => None,
+    };
+    json!({
+        "name": server.name,
+        "description": server.description,
+        "status": server.state.as_str(),
+        "era": server.era.map(crate::model::Era::as_str),
+        "protocol": server.protocol,
+        "transport": server.transport,
+        "endpoint": server.endpoint,
+        "pid": server.pid,
+        "memory_bytes": server.memory,
+        "connect_ms": server.connect.map(millis),
+        "ping_ms": server.ping.map(millis),
+        "tools": server.tools,
+        "resources": server.resources,
+        "prompts": server.prompts,
+        "server_info": server.server_info,
+        "capabilities": server.capabilities,
+        "instructions": server.instructions,
+        "warnings": server.warnings,
+        "stderr": server.stderr_tail,
+        "error": error,
+    })
+}
+
+/// Everything about a server, for people.
+pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    page.push(
+        Line::of(Label::Name, &server.name)
+            .then(Label::Plain, "  ")
+            .then(state_label(&server.state), server.state.as_str()),
+    );
+    if let Some(description) = &server.description {
+        page.gap();
+        page.paragraph(Label::Plain, 2, description, width);
+    }
+    if let ServerState::Failed(fault) = &server.state {
+        page.heading("Failure");
+        page.paragraph(Label::Error, 2, fault.message(), width);
+        for line in fault.detail_lines() {
+            page.push(Line::plain(line).indented(2));
+        }
+        if let Some(hint) = fault.hint_text() {
+            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+        }
+    }
+    facts(&mut page, server);
+    if let Some(instructions) = &server.instructions {
+        page.heading("Instructions for models");
+        page.paragraph(Label::Plain, 2, instructions, width);
+    }
+    if let Some(capabilities) = &server.capabilities {
+        page.heading("Capabilities");
+        page.text(Label::Plain, 2, &json_text::pretty(capabilities));
+    }
+    if !server.warnings.is_empty() {
+        page.heading("Warnings");
+        for warning in &server.warnings {
+            page.push(Line::of(Label::Warning, warning).indented(2));
+        }
+    }
+    if !server.stderr_tail.is_empty() {
+        page.heading("The end of its stderr");
+        for line in &server.stderr_tail {
+            page.push(Line::of(Label::Dim, line).indented(2));
+        }
+    }
+    page
+}
+
+fn facts(page: &mut Page, server: &ServerStatus) {
+    page.heading("Facts");
+    let mut fact = |key: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            let mut line = Line::of(Label::Dim, key).indented(2);
+            line.pad_to(15);
+            line.push(Label::Plain, value);
+            page.push(line);
+        }
+    };
+    fact("transport", Some(format!("{}, {}", server.transport, server.endpoint)));
+    let claimed = |key: &str| server.server_info.as_ref()?.get(key)?.as_str();
+    let identity = match (claimed("name"), claimed("version")) {
+        (Some(name), Some(version)) => Some(format!("{name} {version}")),
+        (name, _) => name.map(str::to_owned),
+    };
+    fact("says it is", identity);
+    let era = server.era.map(crate::model::Era::as_str);
+    fact(
+        "protocol",
+        server.protocol.as_ref().map(|p| match era {
+            Some(era) => format!("{p} ({era})"),
+            None => p.clone(),
+        }),
+    );
+    fact("pid", server.pid.map(|pid| pid.to_string()));
+    fact("memory", server.memory.map(show_size));
+    fact("connect", server.connect.map(show_duration));
+    fact("ping", server.ping.map(show_duration));
+    let counts: Vec<String> = [
+        server.tools.map(|n| plural(n, "tool", "tools")),
+        server.resources.map(|n| plural(n, "resource", "resources")),
+        server.prompts.map(|n| plural(n, "prompt", "prompts")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    fact("offers", Some(counts.join(", ")));
+}
+
+/// What asking servers for a sign of life failed with, when it did.
+pub fn verdict(servers: &[ServerStatus]) -> Option<Fault> {
+    let faults: Vec<&Fault> = servers
+        .iter()
+        .filter_map(|server| match &server.state {
+            ServerState::Failed(fault) => Some(fault),
+            _ => None,
+        })
+        .collect();
+    if faults.is_empty() {
+        return None;
+    }
+    if let ([only], 1) = (&faults[..], servers.len()) {
+        return Some((*only).clone());
+    }
+    let total = plural(servers.len(), "server", "servers");
+    if faults.len() == servers.len() {
+        let kind = fault::decisive(faults.iter().copied())?.kind();
+        return Some(Fault::new(kind, format!("none of {total} answered")));
+    }
+    Some(Fault::partial(format!("{} of {total} did not answer", faults.len())))
+}
+
+fn state_label(state: &ServerState) -> Label {
+    match state {
+        ServerState::Ready => Label::Good,
+        ServerState::Failed(_) => Label::Error,
+        ServerState::Starting => Label::Warning,
+        ServerState::Idle | ServerState::Closed => Label::Dim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::model::{Era, Phase};
+
+    fn ready() -> ServerStatus {
+        ServerStatus {
+            name: "github".to_owned(),
+            description: Some("Issues and code".to_owned()),
+            state: ServerState::Ready,
+            transport: "stdio",
+            endpoint: "npx server-github".to_owned(),
+            era: Some(Era::Legacy),
+            protocol: Some("2025-11-25".to_owned()),
+            server_info: Some(json!({ "name": "gh", "version": "1.2" })),
+            capabilities: Some(json!({ "tools": {} })),
+            instructions: Some("Search first.\u{1b}[2J".to_owned()),
+            pid: Some(4242),
+            memory: Some(48 << 20),
+            connect: Some(Duration::from_millis(412)),
+            ping: Some(Duration::from_micros(850)),
+            tools: Some(26),
+            resources: None,
+            prompts: Some(1),
+            warnings: Vec::new(),
+            stderr_tail: vec!["listening".to_owned()],
+        }
+    }
+
+    fn failed() -> ServerStatus {
+        ServerStatus {
+            name: "browser".to_owned(),
+            description: None,
+            state: ServerState::Failed(
+                Fault::unreachable("exited with status 1 during the handshake")
+                    .server("browser")
+                    .phase(Phase::Handshake)
+                    .detail("Error: no display")
+                    .hint("set DISPLAY"),
+            ),
+            era: None,
+            protocol: None,
+            server_info: None,
+            capabilities: None,
+            instructions: None,
+            pid: None,
+            memory: None,
+            connect: None,
+            ping: None,
+            tools: None,
+            prompts: None,
+            warnings: vec!["two answers to one request".to_owned()],
+            stderr_tail: vec!["Error: no display".to_owned()],
+            ..ready()
+        }
+    }
+
+    fn shown(width: usize) -> String {
+        Palette::default().page(&table(&[ready(), failed()], Some(width)))
+    }
+
+    #[test]
+    fn the_table_fits_every_width() {
+        assert_snapshot!(shown(120), @r"
+        NAME     STATUS  ERA     PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   legacy  2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed                      stdio
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
+        assert_snapshot!(shown(80), @r"
+        NAME     STATUS  PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed              stdio
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
+        assert_snapshot!(shown(60), @r"
+        NAME     STATUS   PID       MEM  CONNECT    PING  TOOLS
+        github   ready   4242  48.0 MiB   412 ms  850 µs     26
+        browser  failed
+          unreachable: exited with status 1 during the handshake
+          Error: no display
+          warning: two answers to one request
+        ");
+    }
+
+    #[test]
+    fn a_server_is_shown_whole() {
+        assert_snapshot!(Palette::default().page(&page(&ready(), Some(80))), @r#"
+        github  ready
+
+          Issues and code
+
+        Facts
+          transport    stdio, npx server-github
+          says it is   gh 1.2
+          protocol     2025-11-25 (legacy)
+          pid          4242
+          memory       48.0 MiB
+          connect      412 ms
+          ping         850 µs
+          offers       26 tools, 1 prompt
+
+        Instructions for models
+          Search first.␛[2J
+
+        Capabilities
+          {
+            "tools": {}
+          }
+
+        The end of its stderr
+          listening
+        "#);
+        assert_snapshot!(Palette::default().page(&page(&failed(), Some(80))), @r"
+        browser  failed
+
+        Failure
+          exited with status 1 during the handshake
+          Error: no display
+          hint: set DISPLAY
+
+        Facts
+          transport    stdio, npx server-github
+
+        Warnings
+          two answers to one request
+
+        The end of its stderr
+          Error: no display
+        ");
+    }
+
+    #[test]
+    fn timings_in_json_are_floats() {
+        let value = json(&ready());
+        assert_eq!(value["connect_ms"], json!(412.0));
+        assert_eq!(value["ping_ms"], json!(0.85));
+        assert_eq!(value["error"], Value::Null);
+        assert_eq!(json(&failed())["error"]["kind"], "unreachable");
+    }
+
+    #[test]
+    fn the_verdict_counts_what_did_not_answer() {
+        assert!(verdict(&[ready()]).is_none());
+        assert_eq!(verdict(&[ready(), failed()]).unwrap().kind().exit_code(), 11);
+        assert_eq!(verdict(&[failed()]).unwrap().kind().exit_code(), 4);
+        assert_eq!(verdict(&[failed(), failed()]).unwrap().kind().exit_code(), 4);
+        assert!(verdict(&[]).is_none());
+    }
+}

@@ -1,0 +1,603 @@
+//! `inspect` of a tool: everything that is known about it.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::millis;
+use crate::catalogue::fingerprint;
+use crate::cli::example::{self, resolve, type_of};
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Label, Line, Page, caret, json as json_text};
+use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// The most parameters that are shown; `-o json` shows all.
+const MAX_PARAMETERS: usize = 200;
+/// The widest type that stands in the table itself.
+const TYPE_CELLS: usize = 20;
+
+/// The documented JSON of a tool.
+pub fn json(tool: &ToolDefinition) -> Value {
+    json!({
+        "name": tool.name.full(),
+        "tool": tool.name.tool(),
+        "component": tool.name.component(),
+        "server": server(tool),
+        "source": tool.source.as_str(),
+        "kind": tool.kind,
+        "title": tool.title,
+        "description": tool.description,
+        "category": tool.category,
+        "speed": tool.speed.as_str(),
+        "safety": tool.safety.as_str(),
+        "requires_approval": tool.requires_approval,
+        "status": tool.status.as_str(),
+        "input_schema": *tool.input_schema,
+        "output_schema": tool.output_schema.as_deref(),
+        "annotations": annotations_json(&tool.annotations),
+        "timeout_ms": millis(timeout(tool)),
+        "retries": tool.retries,
+        "scope": tool.scope.as_str(),
+        "version": tool.version,
+        "fingerprint": fingerprint::fingerprint(tool),
+    })
+}
+
+/// The JSON of `inspect`: that of the list, and what only a closer look shows.
+pub fn json_detail(tool: &ToolDefinition) -> Value {
+    let mut value = json(tool);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("origin".to_owned(), origin_json(&tool.origin));
+        fields.insert("warnings".to_owned(), json!(tool.warnings));
+        fields.insert("touches".to_owned(), json!(tool.touches));
+        fields.insert("example".to_owned(), json!(example::command_line(tool)));
+        let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
+        fields.insert("unavailable".to_owned(), json!(unavailable));
+        if let Some(raw) = &tool.raw {
+            fields.insert("raw".to_owned(), (**raw).clone());
+        }
+    }
+    value
+}
+
+/// Everything about a tool, for people.
+pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    let mut title = Line::of(Label::Name, tool.name.full());
+    let display = tool.title.as_deref().or(tool.annotations.title.as_deref());
+    if let Some(text) = display.filter(|text| *text != tool.name.tool()) {
+        title.push(Label::Plain, format!("  {text}"));
+    }
+    page.push(title);
+    if let Some(description) = &tool.description {
+        page.gap();
+        page.paragraph(Label::Plain, 2, description, width);
+    }
+    parameters(&mut page, &tool.input_schema, width);
+    if let Some(schema) = &tool.output_schema {
+        page.heading("Result");
+        properties(&mut page, schema, width);
+    }
+    facts(&mut page, tool);
+    status(&mut page, tool, width);
+    page.heading("Example");
+    page.push(Line::plain(example::command_line(tool)).indented(2));
+    page
+}
+
+fn facts(page: &mut Page, tool: &ToolDefinition) {
+    page.heading("Facts");
+    let mut fact = |key: &str, value: Line| {
+        let mut line = Line::of(Label::Dim, key).indented(2);
+        line.pad_to(15);
+        line.append(value);
+        page.push(line);
+    };
+    let source = tool.source.as_str();
+    let kind = if tool.kind == source { "" } else { tool.kind };
+    fact("source", Line::plain([source, kind].join(" ").trim_end()));
+    fact("origin", Line::plain(origin(&tool.origin)));
+    if let Some(category) = &tool.category {
+        fact("category", Line::plain(category));
+    }
+    if let Some(version) = &tool.version {
+        fact("version", Line::plain(version));
+    }
+    fact("scope", Line::plain(tool.scope.as_str()));
+    fact("speed", Line::plain(tool.speed.as_str()));
+    fact("safety", Line::plain(tool.safety.as_str()));
+    fact("timeout", Line::plain(show_duration(timeout(tool))));
+    let retries = match (tool.retries, tool.repeatable) {
+        (0, _) => "none".to_owned(),
+        (count, true) => format!("{count}"),
+        (count, false) => format!("{count}, but it is not marked safe to repeat: none are made"),
+    };
+    fact("retries", Line::plain(retries));
+    if tool.requires_approval {
+        fact("approval", Line::of(Label::Warning, "a person is asked before each call"));
+    }
+    for touch in &tool.touches {
+        fact("touches", Line::plain(touch));
+    }
+    let claims = claims(&tool.annotations);
+    if !claims.is_empty() {
+        let line = Line::plain(claims.join(", ")).then(Label::Dim, "  (its author's words)");
+        fact("claims", line);
+    }
+    fact("fingerprint", Line::of(Label::Dim, fingerprint::fingerprint(tool)));
+}
+
+fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
+    let text = match tool.status {
+        ToolStatus::Live => None,
+        ToolStatus::Declared => {
+            Some((Label::Dim, "declared in the file; its server was not asked"))
+        }
+        ToolStatus::Drifted => {
+            Some((Label::Warning, "what the server offers differs from the declaration"))
+        }
+        ToolStatus::Changed => Some((Label::Warning, "differs from its pin")),
+        ToolStatus::Unavailable => Some((Label::Error, "cannot be called")),
+        ToolStatus::Unchecked => {
+            Some((Label::Warning, "its schema cannot be used, so arguments are not checked"))
+        }
+    };
+    if text.is_none() && tool.warnings.is_empty() && tool.unavailable.is_none() {
+        return;
+    }
+    page.heading("Status");
+    if let Some((label, text)) = text {
+        page.push(
+            Line::of(label, tool.status.as_str())
+                .then(Label::Plain, format!(": {text}"))
+                .indented(2),
+        );
+    }
+    if let Some(fault) = &tool.unavailable {
+        page.paragraph(Label::Plain, 2, &fault.to_string(), width);
+        if let Some(hint) = fault.hint_text() {
+            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+        }
+    }
+    for warning in &tool.warnings {
+        page.push(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning).indented(2));
+    }
+}
+
+fn parameters(page: &mut Page, schema: &Value, width: Option<usize>) {
+    page.heading("Parameters");
+    properties(page, schema, width);
+    if resolve(schema, schema, 0).get("additionalProperties") == Some(&Value::Bool(false)) {
+        page.push(Line::of(Label::Dim, "nothing else is accepted").indented(2));
+    }
+}
+
+/// The properties of an object schema: a row for each, its description below in full.
+fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
+    let schema = resolve(root, root, 0);
+    let empty = Map::new();
+    let map = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    if map.is_empty() {
+        let text = match type_of(schema) {
+            Some("object") | None => "none".to_owned(),
+            Some(_) => type_name(root, schema, 0),
+        };
+        page.push(Line::of(Label::Dim, text).indented(2));
+        return;
+    }
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let mut table = Table::new([
+        Column::new("NAME").shrinks_to(12),
+        Column::new("TYPE").shrinks_to(12),
+        Column::new("REQUIRED"),
+        Column::new("DEFAULT").shrinks_to(8).droppable(2),
+        Column::new("LIMITS").shrinks_to(12).droppable(1),
+    ]);
+    for (name, property) in map.iter().take(MAX_PARAMETERS) {
+        let resolved = resolve(root, property, 0);
+        let is_required = required.contains(&name.as_str());
+        // A long type would be cut in its column, so it moves below where there is room.
+        let full = type_name(root, property, 0);
+        let short = match type_of(resolved) {
+            _ if text::width(&full) <= TYPE_CELLS => full.as_str(),
+            Some(kind) => kind,
+            None => "choice",
+        };
+        table.row([
+            Line::of(Label::Name, name),
+            Line::plain(short),
+            Line::of(Label::Warning, if is_required { "yes" } else { "" }),
+            Line::plain(resolved.get("default").map(json_text::compact).unwrap_or_default()),
+            Line::of(Label::Dim, limits(resolved)),
+        ]);
+        let room = width.map(|w| w.saturating_sub(4));
+        let mut words = Page::default();
+        if short != full {
+            words.paragraph(Label::Dim, 0, &full, room);
+        }
+        // Beside a `$ref` the property may have words of its own, which are nearer to the point.
+        let description = property.get("description").or_else(|| resolved.get("description"));
+        if let Some(text) = description.and_then(Value::as_str) {
+            words.paragraph(Label::Plain, 0, text, room);
+        }
+        for line in words.lines() {
+            table.below(line.clone());
+        }
+    }
+    for line in table.layout(width.map(|w| w.saturating_sub(2))).lines() {
+        page.push(line.clone().indented(2));
+    }
+    let hidden = map.len().saturating_sub(MAX_PARAMETERS);
+    if hidden > 0 {
+        page.push(Line::of(Label::Dim, format!("and {hidden} more, see -o json")).indented(2));
+    }
+}
+
+/// A type in words: `string`, `list of integer`, `"a" | "b"`.
+fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
+    const MAX_DEPTH: usize = 3;
+    let schema = resolve(root, schema, 0);
+    let named = |value: &Value| json_text::compact(value);
+    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+        return choices.iter().map(named).collect::<Vec<_>>().join(" | ");
+    }
+    if let Some(value) = schema.get("const") {
+        return named(value);
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(branches) = schema.get(key).and_then(Value::as_array) {
+            if depth >= MAX_DEPTH {
+                return "any".to_owned();
+            }
+            let mut names: Vec<String> = Vec::new();
+            for branch in branches {
+                let name = type_name(root, branch, depth + 1);
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            return names.join(" | ");
+        }
+    }
+    match schema.get("type") {
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ")
+        }
+        _ => match type_of(schema) {
+            Some("array") => match schema.get("items") {
+                Some(items) if depth < MAX_DEPTH => {
+                    format!("list of {}", type_name(root, items, depth + 1))
+                }
+                _ => "list".to_owned(),
+            },
+            Some(name) => name.to_owned(),
+            None => "any".to_owned(),
+        },
+    }
+}
+
+/// What a value must satisfy beside its type.
+fn limits(schema: &Value) -> String {
+    let mut limits = Vec::new();
+    let get = |key: &str| schema.get(key).map(json_text::compact);
+    let mut range = |unit: &str, low: &str, high: &str| match (get(low), get(high)) {
+        (Some(low), Some(high)) => limits.push(format!("{low}..{high}{unit}")),
+        (Some(low), None) => limits.push(format!("at least {low}{unit}")),
+        (None, Some(high)) => limits.push(format!("at most {high}{unit}")),
+        (None, None) => {}
+    };
+    range("", "minimum", "maximum");
+    range(" characters", "minLength", "maxLength");
+    range(" items", "minItems", "maxItems");
+    for (key, words) in [
+        ("exclusiveMinimum", "above"),
+        ("exclusiveMaximum", "below"),
+        ("multipleOf", "multiple of"),
+    ] {
+        if let Some(value) = get(key) {
+            limits.push(format!("{words} {value}"));
+        }
+    }
+    for key in ["format", "pattern"] {
+        if let Some(value) = schema.get(key).and_then(Value::as_str) {
+            limits.push(format!("{key} {value}"));
+        }
+    }
+    if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
+        limits.push("no item twice".to_owned());
+    }
+    limits.join(", ")
+}
+
+fn timeout(tool: &ToolDefinition) -> Duration {
+    tool.timeout.unwrap_or_else(|| tool.speed.default_timeout())
+}
+
+fn server(tool: &ToolDefinition) -> Option<&str> {
+    match &tool.origin {
+        Origin::Server(name) => Some(name),
+        Origin::File(_) if tool.source == crate::model::Source::Mcp => tool.name.component(),
+        Origin::File(_) => None,
+    }
+}
+
+fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::File(place) => caret::location(place),
+        Origin::Server(name) => format!("server '{name}'"),
+    }
+}
+
+fn origin_json(origin: &Origin) -> Value {
+    match origin {
+        Origin::File(place) => json!({
+            "file": place.file.display().to_string(),
+            "line": place.line,
+            "column": place.column,
+        }),
+        Origin::Server(name) => json!({ "server": name }),
+    }
+}
+
+fn claims(annotations: &Annotations) -> Vec<&'static str> {
+    let pick = |value: Option<bool>, yes, no| value.map(|v| if v { yes } else { no });
+    [
+        pick(annotations.read_only, "changes nothing", "changes something"),
+        pick(annotations.destructive, "may destroy something", "destroys nothing"),
+        pick(annotations.idempotent, "safe to repeat", "not safe to repeat"),
+        pick(annotations.open_world, "reaches outside", "reaches nothing outside"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn annotations_json(annotations: &Annotations) -> Value {
+    let mut map = Map::new();
+    if let Some(title) = &annotations.title {
+        map.insert("title".to_owned(), title.as_str().into());
+    }
+    for (key, value) in [
+        ("readOnlyHint", annotations.read_only),
+        ("destructiveHint", annotations.destructive),
+        ("idempotentHint", annotations.idempotent),
+        ("openWorldHint", annotations.open_world),
+    ] {
+        if let Some(value) = value {
+            map.insert(key.to_owned(), value.into());
+        }
+    }
+    Value::Object(map)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::model::{Fault, Place, Source, ToolName};
+
+    fn place() -> Place {
+        Place {
+            file: Arc::new(PathBuf::from("tools.yaml")),
+            line: 7,
+            column: 5,
+            text: Arc::from(""),
+        }
+    }
+
+    /// A small internal tool.
+    pub(crate) fn builtin(name: &str, description: &str) -> ToolDefinition {
+        let origin = Origin::File(place());
+        let mut tool =
+            ToolDefinition::new(ToolName::plain(name), Source::Internal, "builtin", origin);
+        tool.description = Some(description.to_owned());
+        tool
+    }
+
+    /// A small MCP tool.
+    pub(crate) fn remote(server: &str, name: &str, description: &str) -> ToolDefinition {
+        let origin = Origin::Server(server.to_owned());
+        let mut tool = ToolDefinition::new(ToolName::of(server, name), Source::Mcp, "mcp", origin);
+        tool.description = Some(description.to_owned());
+        tool
+    }
+
+    fn rich() -> ToolDefinition {
+        let mut tool = remote(
+            "github",
+            "search",
+            "Searches issues. Every word must occur in the title or in the body of an issue, \
+             in any order.\n\nSecond paragraph.",
+        );
+        tool.title = Some("Search issues".to_owned());
+        tool.input_schema = Arc::new(json!({
+            "type": "object",
+            "required": ["query"],
+            "additionalProperties": false,
+            "properties": {
+                "query": { "type": "string", "minLength": 1, "maxLength": 256,
+                           "description": "The words to look for. Quote a phrase to keep it together; a minus sign before a word excludes it." },
+                "state": { "enum": ["open", "closed", "merged"], "default": "open" },
+                "limit": { "$ref": "#/$defs/Limit" },
+                "labels": { "type": "array", "items": { "type": "string" }, "maxItems": 5 },
+                "since": { "type": ["string", "null"], "format": "date-time" }
+            },
+            "$defs": { "Limit": { "type": "integer", "minimum": 1, "maximum": 100 } }
+        }));
+        tool.output_schema = Some(Arc::new(json!({
+            "type": "object", "properties": { "total": { "type": "integer" } }
+        })));
+        tool.annotations.read_only = Some(true);
+        tool.annotations.open_world = Some(true);
+        tool.retries = 2;
+        tool.touches = vec!["https://api.example.com".to_owned()];
+        tool.warnings = vec!["its description contains invisible characters".to_owned()];
+        tool.status = ToolStatus::Drifted;
+        tool
+    }
+
+    fn shown(tool: &ToolDefinition, width: Option<usize>) -> String {
+        let text = Palette::default().page(&page(tool, width));
+        text.replace(&fingerprint::fingerprint(tool), "FINGERPRINT")
+    }
+
+    #[test]
+    fn everything_is_shown_at_80() {
+        assert_snapshot!(shown(&rich(), Some(80)), @r#"
+        github-search  Search issues
+
+          Searches issues. Every word must occur in the title or in the body of an
+          issue, in any order.
+
+          Second paragraph.
+
+        Parameters
+          NAME    TYPE            REQUIRED  DEFAULT  LIMITS
+          query   string          yes                1..256 characters
+            The words to look for. Quote a phrase to keep it together; a minus sign
+            before a word excludes it.
+          state   choice                    "open"
+            "open" | "closed" | "merged"
+          limit   integer                            1..100
+          labels  list of string                     at most 5 items
+          since   string | null                      format date-time
+          nothing else is accepted
+
+        Result
+          NAME   TYPE
+          total  integer
+
+        Facts
+          source       mcp
+          origin       server 'github'
+          scope        global
+          speed        medium
+          safety       external
+          timeout      30.0 s
+          retries      2, but it is not marked safe to repeat: none are made
+          touches      https://api.example.com
+          claims       changes nothing, reaches outside  (its author's words)
+          fingerprint  FINGERPRINT
+
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
+
+        Example
+          toolhost call github-search query=text
+        "#);
+    }
+
+    #[test]
+    fn everything_is_shown_at_60() {
+        assert_snapshot!(shown(&rich(), Some(60)), @r#"
+        github-search  Search issues
+
+          Searches issues. Every word must occur in the title or in
+          the body of an issue, in any order.
+
+          Second paragraph.
+
+        Parameters
+          NAME    TYPE            REQUIRED  DEFAULT  LIMITS
+          query   string          yes                1..256 charact…
+            The words to look for. Quote a phrase to keep it
+            together; a minus sign before a word excludes it.
+          state   choice                    "open"
+            "open" | "closed" | "merged"
+          limit   integer                            1..100
+          labels  list of string                     at most 5 items
+          since   string | null                      format date-ti…
+          nothing else is accepted
+
+        Result
+          NAME   TYPE
+          total  integer
+
+        Facts
+          source       mcp
+          origin       server 'github'
+          scope        global
+          speed        medium
+          safety       external
+          timeout      30.0 s
+          retries      2, but it is not marked safe to repeat: none are made
+          touches      https://api.example.com
+          claims       changes nothing, reaches outside  (its author's words)
+          fingerprint  FINGERPRINT
+
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
+
+        Example
+          toolhost call github-search query=text
+        "#);
+    }
+
+    #[test]
+    fn a_tool_without_anything_is_shown_too() {
+        let mut tool = builtin("now", "The time");
+        tool.status = ToolStatus::Unavailable;
+        tool.unavailable = Some(Fault::denied("not trusted yet").hint("run 'toolhost trust'"));
+        assert_snapshot!(shown(&tool, Some(120)), @r"
+        now
+
+          The time
+
+        Parameters
+          none
+
+        Facts
+          source       internal builtin
+          origin       tools.yaml:7:5
+          scope        global
+          speed        medium
+          safety       native
+          timeout      30.0 s
+          retries      none
+          fingerprint  FINGERPRINT
+
+        Status
+          unavailable: cannot be called
+          not trusted yet
+          hint: run 'toolhost trust'
+
+        Example
+          toolhost call now
+        ");
+    }
+
+    #[test]
+    fn the_json_of_a_closer_look_adds_to_that_of_the_list() {
+        let tool = rich();
+        let (list, detail) = (json(&tool), json_detail(&tool));
+        for key in list.as_object().unwrap().keys() {
+            assert!(detail.get(key).is_some(), "{key}");
+        }
+        assert_eq!(detail["origin"], json!({ "server": "github" }));
+        assert_eq!(list["annotations"], json!({ "readOnlyHint": true, "openWorldHint": true }));
+        assert_eq!(list["timeout_ms"], json!(30000.0));
+    }
+
+    #[test]
+    fn odd_schemas_are_no_trouble() {
+        for schema in [json!(true), json!(null), json!([]), json!({ "type": 5, "properties": [] })]
+        {
+            let mut tool = builtin("odd", "");
+            tool.input_schema = Arc::new(schema);
+            let _page = shown(&tool, Some(40));
+        }
+    }
+}
