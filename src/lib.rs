@@ -1,8 +1,10 @@
 //! toolhost: one catalogue of internal tools and MCP servers.
+pub mod audit;
 pub mod catalogue;
 pub mod config;
 pub mod host;
 pub mod mcp;
 pub mod model;
 pub mod provider;
+pub mod stats;
 pub mod util;

@@ -3,6 +3,7 @@
 //! Owns: ports for time and ids, units, the one sanitiser for untrusted text, bounded buffers,
 //! atomic files. Never does: know a tool, a server or a command.
 
+pub mod append;
 pub mod clock;
 pub mod ids;
 pub mod pattern;
