@@ -1,5 +1,6 @@
 //! toolhost: one catalogue of internal tools and MCP servers.
 pub mod assembly;
+pub mod audit;
 pub mod catalogue;
 pub mod cli;
 pub mod config;
@@ -10,4 +11,5 @@ pub mod provider;
 pub mod providers;
 pub mod run;
 pub mod serve;
+pub mod stats;
 pub mod util;

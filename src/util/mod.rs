@@ -4,6 +4,7 @@
 //! atomic files. Never does: know a tool, a server or a command.
 
 pub mod base64;
+pub mod append;
 pub mod clock;
 pub mod ids;
 pub mod jq;
