@@ -5,7 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stderr,
+    clippy::string_slice,
     clippy::disallowed_methods,
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]

@@ -47,16 +47,7 @@ impl Sandbox {
 
     /// Writes a file below the working directory.
     pub fn file(&self, name: &str, text: &str) -> &Self {
-        self.put(&format!("work/{name}"), text)
-    }
-
-    /// Writes a file of the user's own, trusted configuration directory.
-    pub fn user_file(&self, name: &str, text: &str) -> &Self {
-        self.put(&format!("config/toolhost/{name}"), text)
-    }
-
-    fn put(&self, path: &str, text: &str) -> &Self {
-        let path = self.path(path);
+        let path = self.path("work").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
@@ -155,7 +146,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         for (pid, _) in inhabitants(self.root.path()) {
             // It may have gone by itself in between.
-            if kill_process(pid, Signal::KILL).is_err() {}
+            kill_process(pid, Signal::KILL).ok();
         }
     }
 }
@@ -238,7 +229,7 @@ impl<'a> Run<'a> {
         if let Some(mut pipe) = child.stdin.take() {
             let bytes = self.stdin;
             // A reader that leaves early is judged by its exit code, not by this write.
-            std::thread::spawn(move || if pipe.write_all(&bytes).is_err() {});
+            std::thread::spawn(move || pipe.write_all(&bytes).ok());
         }
         Running {
             stdout: collect(child.stdout.take().unwrap()),
