@@ -18,7 +18,7 @@ use super::{Finished, Fixture};
 /// machine is no fault.
 const LIMIT: Duration = Duration::from_secs(30);
 /// How long the pipes of a process that has exited may stay open.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN: Duration = Duration::from_secs(3);
 
 /// One room. What runs in it carries the room's path in its environment (`HOME`), so that
 /// whatever is left behind can be found.
@@ -78,9 +78,18 @@ impl Sandbox {
     /// A run of the binary in this room, not started yet. No file is named: the configuration is
     /// looked up as a user's would be.
     pub fn toolhost<'a>(&'a self, arguments: impl IntoIterator<Item = &'a str>) -> Run<'a> {
+        self.program(env!("CARGO_BIN_EXE_toolhost"), arguments)
+    }
+
+    /// A run of any program.
+    pub fn program<'a>(
+        &'a self,
+        program: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Run<'a> {
         Run {
             room: self,
-            program: PathBuf::from(env!("CARGO_BIN_EXE_toolhost")),
+            program: PathBuf::from(program),
             arguments: arguments.into_iter().map(str::to_owned).collect(),
             environment: self.environment(),
             stdin: Vec::new(),
@@ -234,7 +243,7 @@ impl<'a> Run<'a> {
         Running {
             stdout: collect(child.stdout.take().unwrap()),
             stderr: collect(child.stderr.take().unwrap()),
-            command: format!("toolhost {}", self.arguments.join(" ")),
+            command: command_line(&self.program, &self.arguments),
             room: self.room,
             limit: self.limit,
             started,
@@ -281,7 +290,10 @@ impl Running<'_> {
             }
         };
         let took = self.started.elapsed();
-        let drained = |pipe: &mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(DRAIN);
+        let deadline = Instant::now() + DRAIN;
+        let drained = |pipe: &mpsc::Receiver<Vec<u8>>| {
+            pipe.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        };
         let (stdout, stderr) = (drained(&self.stdout), drained(&self.stderr));
         Finished {
             pipes_closed: stdout.is_ok() && stderr.is_ok(),
@@ -296,6 +308,11 @@ impl Running<'_> {
             peak_rss,
         }
     }
+}
+
+fn command_line(program: &Path, arguments: &[String]) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name} {}", arguments.join(" "))
 }
 
 /// Reads a pipe to its end in a thread of its own.
