@@ -5,5 +5,6 @@ pub mod host;
 pub mod mcp;
 pub mod model;
 pub mod provider;
+pub mod providers;
 pub mod serve;
 pub mod util;

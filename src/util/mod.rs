@@ -5,7 +5,9 @@
 
 pub mod clock;
 pub mod ids;
+pub mod jq;
 pub mod pattern;
 pub mod process;
+pub mod tail;
 pub mod text;
 pub mod units;
