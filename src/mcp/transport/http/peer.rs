@@ -1,7 +1,6 @@
 //! A small HTTP/1.1 server for the tests of this room: real sockets, scripted per test.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
