@@ -10,21 +10,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::config::environment::Environment;
-use crate::config::spec::{KindWords, ToolSpec};
+use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
     Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 
-/// What a provider offers at this moment.
-#[derive(Debug, Clone, Default)]
-pub struct Listing {
-    /// The tools, in their owner's order.
-    pub tools: Vec<ToolDefinition>,
-    /// Items that had to be left out, and doubts; one bad item costs only itself.
-    pub problems: Vec<Problem>,
-    /// Whether something is missing from `tools` (a page, an item, a limit reached).
-    pub partial: bool,
-}
+pub use crate::model::Listing;
 
 /// A source of tools.
 #[async_trait]
@@ -88,6 +79,21 @@ pub trait Server: Send + Sync {
 
     /// Connects when needed, asks for a sign of life and returns the fresh status.
     async fn check(&self) -> ServerStatus;
+}
+
+/// Lets an entry start something only if that was allowed.
+///
+/// Front ends ask a person before they assemble the host; whatever is still open by then is
+/// refused here, next to where it would start.
+///
+/// # Errors
+/// A fault of kind denied that shows what would start and names the command which allows it.
+pub fn permit(trust: &Trust) -> Result<(), Fault> {
+    let Trust::Ask(request) = trust else { return Ok(()) };
+    let file = request.file.display();
+    Err(Fault::denied(format!("'{}' of {file} was never allowed to start anything", request.name))
+        .details(request.lines.iter().cloned())
+        .hint(format!("look at it, then allow it with: toolhost trust {file}")))
 }
 
 /// What a kind needs from the outside to build its provider.

@@ -3,8 +3,11 @@
 //! Owns: naming, building, filtering, searching, fingerprints and drift. Never does: contact a
 //! server or run anything.
 
+pub mod build;
+pub mod drift;
 pub mod filter;
 pub mod fingerprint;
+pub mod naming;
 
 use crate::model::{Fault, Problem, ToolDefinition};
 

@@ -4,8 +4,26 @@
 //! with them. Every value knows its file, line and column; all problems are reported at once; one
 //! bad entry never stops the rest. Never does: start, open or contact anything an entry names.
 
+pub mod discover;
 pub mod environment;
+pub mod expand;
+pub mod keys;
+pub mod load;
 pub mod node;
+pub mod parse;
+pub mod read;
+mod resolve;
 pub mod schema;
+mod secrets;
+pub mod show;
 pub mod spec;
+mod trust;
 pub mod trust_store;
+
+pub use discover::LoadRequest;
+pub use load::load;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod layers;

@@ -27,6 +27,8 @@ pub struct Configuration {
     pub stats: RecordSpec,
     /// The audit log.
     pub audit: RecordSpec,
+    /// The history of calls.
+    pub history: RecordSpec,
     /// Named directories.
     pub scopes: BTreeMap<String, PathBuf>,
     /// All findings, errors and warnings, in file order.

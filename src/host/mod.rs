@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod recorder;
 pub mod request;
+pub mod validate;
 
 use std::sync::Arc;
 

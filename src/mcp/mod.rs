@@ -4,5 +4,17 @@
 //! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
+pub mod calling;
+pub mod connection;
+mod definition;
+pub mod era;
+mod handler;
+pub mod headers;
+pub mod lifecycle;
+pub mod listing;
+pub mod message;
+mod session;
 pub mod transport;
 pub mod wire;
+
+pub use session::{Progress, ProgressListener};

@@ -15,21 +15,73 @@ pub struct LogLevel(pub String);
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A call was accepted and is about to run.
-    CallStarted { call_id: CallId, tool: String },
+    CallStarted {
+        /// The call.
+        call_id: CallId,
+        /// The full tool name.
+        tool: String,
+    },
     /// A tool reported progress.
-    Progress { call_id: CallId, progress: f64, total: Option<f64>, message: Option<String> },
+    Progress {
+        /// The call.
+        call_id: CallId,
+        /// How far it is, in the tool's own measure.
+        progress: f64,
+        /// How far it will be at the end, when that is known.
+        total: Option<f64>,
+        /// What it is doing.
+        message: Option<String>,
+    },
     /// A tool or server logged a line.
-    Log { origin: String, level: LogLevel, text: String },
-    /// An attempt failed and another one follows after `delay`.
-    AttemptFailed { call_id: CallId, attempt: u32, fault: Fault, delay: Duration },
+    Log {
+        /// The server or tool.
+        origin: String,
+        /// How grave it is.
+        level: LogLevel,
+        /// The line.
+        text: String,
+    },
+    /// An attempt failed and another one follows.
+    AttemptFailed {
+        /// The call.
+        call_id: CallId,
+        /// The attempt, from 1.
+        attempt: u32,
+        /// Why it failed.
+        fault: Fault,
+        /// The wait before the next one.
+        delay: Duration,
+    },
     /// A call ended.
-    CallFinished { call_id: CallId, tool: String, success: bool, duration: Duration },
+    CallFinished {
+        /// The call.
+        call_id: CallId,
+        /// The full tool name.
+        tool: String,
+        /// Whether it worked.
+        success: bool,
+        /// From first attempt to answer.
+        duration: Duration,
+    },
     /// A server changed its state.
-    Server { server: String, state: ServerState },
+    Server {
+        /// The server.
+        server: String,
+        /// Its new state.
+        state: ServerState,
+    },
     /// A server's catalogue changed.
-    ListChanged { server: String },
+    ListChanged {
+        /// The server.
+        server: String,
+    },
     /// Something a person should know that is not worth an error.
-    Notice { origin: String, text: String },
+    Notice {
+        /// Who says so: a server, a tool, or toolhost.
+        origin: String,
+        /// What.
+        text: String,
+    },
 }
 
 /// Where events go. Sending never blocks and never fails; a slow viewer loses events.

@@ -6,6 +6,7 @@ pub mod call;
 pub mod definition;
 pub mod event;
 pub mod fault;
+pub mod listing;
 pub mod name;
 pub mod problem;
 pub mod result;
@@ -17,6 +18,7 @@ pub use definition::{
 };
 pub use event::{Event, EventSink, LogLevel};
 pub use fault::{Fault, FaultKind, Phase, Signal};
+pub use listing::Listing;
 pub use name::ToolName;
 pub use problem::{Place, Problem, Severity};
 pub use result::{CallMetadata, ToolResult};

@@ -1,2 +1,6 @@
-//! Stand-in for the catalogue as a server.
+//! The server side of MCP: what toolhost offers to others.
+//!
+//! Owns: the MCP servers that run inside this binary. Never does: load configuration, talk to a
+//! terminal, or start a server of somebody else. The SDK's types stay inside this room.
+
 pub mod demo;

@@ -4,10 +4,12 @@
 //! atomic files. Never does: know a tool, a server or a command.
 
 pub mod base64;
+pub mod append;
 pub mod clock;
 pub mod ids;
 pub mod jq;
 pub mod pattern;
 pub mod process;
+pub mod tail;
 pub mod text;
 pub mod units;

@@ -11,12 +11,19 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+/// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
+/// a single digit because a POSIX shell can redirect to no other (`>&3`).
+pub const EVENTS_FD: RawFd = 3;
 
 /// A program to start. Nothing is inherited but what is named here.
 #[derive(Debug, Clone)]
@@ -65,6 +72,8 @@ pub struct Process {
     pub stdout: Option<ChildStdout>,
     /// The read end of its stderr, until taken.
     pub stderr: Option<ChildStderr>,
+    /// The read end of its events pipe, when it was started with one, until taken.
+    pub events: Option<pipe::Receiver>,
     ended: bool,
 }
 
@@ -74,6 +83,25 @@ impl Process {
     /// # Errors
     /// What the system said: not found, not executable, bad directory, no more processes.
     pub fn start(program: &Program) -> io::Result<Self> {
+        Self::spawn(program, None)
+    }
+
+    /// Starts `program` with one descriptor more than the usual three: the write end of a pipe at
+    /// [`EVENTS_FD`], whose read end is [`Process::events`].
+    ///
+    /// # Errors
+    /// As [`Process::start`], and when no pipe can be had.
+    pub fn start_with_events(program: &Program) -> io::Result<Self> {
+        // Both ends close on exec; the child makes its own copy that does not. Ours of the write
+        // end is gone when `spawn` returns, so that the pipe ends with the last writer.
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let read = pipe::Receiver::from_owned_fd(read)?;
+        let mut process = Self::spawn(program, Some(write))?;
+        process.events = Some(read);
+        Ok(process)
+    }
+
+    fn spawn(program: &Program, events: Option<OwnedFd>) -> io::Result<Self> {
         let mut command = tokio::process::Command::new(&program.path);
         command
             .args(&program.args)
@@ -87,7 +115,10 @@ impl Process {
         // SAFETY: the closure runs in the child between fork and exec and calls only
         // async-signal-safe system calls; it allocates nothing and takes no lock.
         unsafe {
-            command.pre_exec(prepare);
+            command.pre_exec(move || {
+                prepare()?;
+                events.as_ref().map_or(Ok(()), hand_over)
+            });
         }
         let mut child = command.spawn()?;
         let pid = child.id().unwrap_or_default();
@@ -95,6 +126,7 @@ impl Process {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
+            events: None,
             child,
             pid,
             ended: false,
@@ -185,6 +217,23 @@ fn prepare() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok(())
+}
+
+/// Runs in the child between fork and exec: puts the write end of the events pipe at
+/// [`EVENTS_FD`], open across exec.
+///
+/// Nothing that the standard library still needs stands there: the pipe was made before the spawn,
+/// when the lowest free descriptors are given out, so 3 was taken before the library opened its
+/// own. What the number meant in the parent is closed on exec anyway.
+fn hand_over(write: &OwnedFd) -> io::Result<()> {
+    if write.as_raw_fd() == EVENTS_FD {
+        // `dup2` onto itself would leave the close-on-exec flag set.
+        return Ok(rustix::io::fcntl_setfd(write, rustix::io::FdFlags::empty())?);
+    }
+    // SAFETY: the number is used for this one call, in a process that is about to be replaced;
+    // `ManuallyDrop` keeps the descriptor from being closed, since nothing here owns it.
+    let mut target = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(EVENTS_FD) });
+    Ok(rustix::io::dup2(write.as_fd(), &mut target)?)
 }
 
 fn group(pid: u32) -> Option<Pid> {
@@ -387,6 +436,43 @@ mod tests {
         let step = Duration::from_millis(50);
         process.end(Grace { eof: step, term: step, kill: Duration::from_secs(5) }).await;
         assert!(!group_alive(pid), "the group of {pid} is still there; its child was {line}");
+    }
+
+    #[tokio::test]
+    async fn an_events_pipe_stands_at_its_number_and_ends_with_the_child() {
+        let script = "echo event >&3; echo result";
+        let mut process = Process::start_with_events(&shell(script)).unwrap();
+        let (mut events, mut result) = (String::new(), String::new());
+        let (mut pipe, mut stdout) =
+            (process.events.take().unwrap(), process.stdout.take().unwrap());
+        tokio::io::AsyncReadExt::read_to_string(&mut pipe, &mut events).await.unwrap();
+        tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut result).await.unwrap();
+        assert_eq!((events.as_str(), result.as_str()), ("event\n", "result\n"));
+        process.end(Grace::default()).await;
+    }
+
+    #[tokio::test]
+    async fn a_child_inherits_nothing_but_its_own_pipes() {
+        let _held = std::fs::File::open("/").unwrap();
+        let list = "for f in 3 4 5 6 7 8 9; do (eval \": >&$f\") 2>/dev/null && echo $f; done";
+        for (start, expected) in [
+            (Process::start as fn(&Program) -> io::Result<Process>, ""),
+            (Process::start_with_events, "3\n"),
+        ] {
+            let mut process = start(&shell(list)).unwrap();
+            let mut open = String::new();
+            let mut stdout = process.stdout.take().unwrap();
+            tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut open).await.unwrap();
+            assert_eq!(open, expected);
+            process.end(Grace::default()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_cannot_be_started_is_an_error_with_an_events_pipe_too() {
+        let program = Program { path: "/no/such/program".into(), ..shell("") };
+        let error = Process::start_with_events(&program).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -1,1 +1,4 @@
 //! The wires: how bytes reach a server and come back.
+
+pub mod http;
+pub mod stdio;

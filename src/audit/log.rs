@@ -1,0 +1,292 @@
+//! The audit log: JSON lines, an *intent* before a call is dispatched and an *outcome* after it,
+//! so that a crash between the two leaves its evidence.
+//!
+//! Owns: the shape and the size of a line. Arguments arrive here already masked.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::JsonObject;
+use crate::util::append::{AppendError, AppendFile, Directory};
+
+/// The file's name in the state directory.
+pub const FILE: &str = "audit.jsonl";
+
+/// Arguments larger than this, as JSON, are cut.
+const ARGUMENTS_LIMIT: usize = 16 * 1024;
+
+/// How much of cut arguments is kept.
+const ARGUMENTS_HEAD: usize = 4 * 1024;
+
+/// Any other text of a row is cut to this many bytes.
+const TEXT_LIMIT: usize = 2 * 1024;
+
+/// A call is about to be dispatched.
+#[derive(Debug, Clone, Copy)]
+pub struct IntentRow<'a> {
+    /// The call's identity.
+    pub call: &'a str,
+    /// The process that makes the call.
+    pub pid: u32,
+    /// The user it runs as.
+    pub user: Option<&'a str>,
+    /// The session.
+    pub session: &'a str,
+    /// The full tool name.
+    pub tool: &'a str,
+    /// The server, for MCP tools.
+    pub server: Option<&'a str>,
+    /// `internal` or `mcp`.
+    pub source: &'a str,
+    /// What was decided and why.
+    pub decision: &'a str,
+    /// The arguments, secrets masked.
+    pub arguments: &'a JsonObject,
+}
+
+/// A call ended, or was refused.
+#[derive(Debug, Clone, Copy)]
+pub struct OutcomeRow<'a> {
+    /// The call's identity.
+    pub call: &'a str,
+    /// The process that made the call.
+    pub pid: u32,
+    /// The user it runs as.
+    pub user: Option<&'a str>,
+    /// The full tool name.
+    pub tool: &'a str,
+    /// The server, for MCP tools.
+    pub server: Option<&'a str>,
+    /// `ok`, or the word of the failure's kind.
+    pub result: &'a str,
+    /// The failure in words.
+    pub message: Option<&'a str>,
+    /// From first attempt to answer.
+    pub duration: Duration,
+    /// Attempts made; 0 when refused.
+    pub attempts: u32,
+    /// Bytes of the result as JSON.
+    pub bytes: u64,
+}
+
+/// Where rows are appended; opened with the first one.
+#[derive(Debug)]
+pub struct AuditLog {
+    file: AppendFile,
+}
+
+impl AuditLog {
+    /// The log in toolhost's own state directory. With `sync` each row is forced to the disk.
+    pub fn in_state_dir(state_dir: &Path, sync: bool) -> Self {
+        Self { file: AppendFile::new(state_dir.join(FILE), Directory::Own, sync) }
+    }
+
+    /// A log that a person put somewhere else.
+    pub fn at(path: PathBuf, sync: bool) -> Self {
+        Self { file: AppendFile::new(path, Directory::Named, sync) }
+    }
+
+    /// Where the rows go.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Appends an intent; `now` is the time since the Unix epoch.
+    ///
+    /// # Errors
+    /// When the file is not safe to write to, or the system refuses.
+    pub fn intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
+        self.write(&Intent {
+            stamp: Stamp::new("intent", now),
+            call: row.call,
+            pid: row.pid,
+            user: row.user,
+            session: cut(row.session),
+            tool: cut(row.tool),
+            server: row.server.map(cut),
+            source: row.source,
+            decision: cut(row.decision),
+            arguments: bounded(row.arguments).map_err(|e| AppendError::Failed(e.to_string()))?,
+        })
+    }
+
+    /// Appends an outcome; `now` is the time since the Unix epoch.
+    ///
+    /// # Errors
+    /// When the file is not safe to write to, or the system refuses.
+    pub fn outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
+        self.write(&Outcome {
+            stamp: Stamp::new("outcome", now),
+            call: row.call,
+            pid: row.pid,
+            user: row.user,
+            tool: cut(row.tool),
+            server: row.server.map(cut),
+            result: row.result,
+            message: row.message.map(cut),
+            duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
+            attempts: row.attempts,
+            bytes: row.bytes,
+        })
+    }
+
+    /// What was put right when the file was opened; each note is handed out once.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.file.take_notes()
+    }
+
+    fn write(&self, row: &impl Serialize) -> Result<(), AppendError> {
+        let line =
+            serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
+        self.file.append(&line)
+    }
+}
+
+#[derive(Serialize)]
+struct Stamp {
+    event: &'static str,
+    /// Seconds since the Unix epoch, for programs.
+    unix: f64,
+    /// The same in RFC 3339 with microseconds, for people.
+    time: String,
+}
+
+impl Stamp {
+    fn new(event: &'static str, now: Duration) -> Self {
+        let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let time = jiff::Timestamp::from_microsecond(micros)
+            .map(|time| format!("{time:.6}"))
+            .unwrap_or_default();
+        Self { event, unix: now.as_secs_f64(), time }
+    }
+}
+
+#[derive(Serialize)]
+struct Intent<'a> {
+    #[serde(flatten)]
+    stamp: Stamp,
+    call: &'a str,
+    pid: u32,
+    user: Option<&'a str>,
+    session: Cow<'a, str>,
+    tool: Cow<'a, str>,
+    server: Option<Cow<'a, str>>,
+    source: &'a str,
+    decision: Cow<'a, str>,
+    arguments: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    #[serde(flatten)]
+    stamp: Stamp,
+    call: &'a str,
+    pid: u32,
+    user: Option<&'a str>,
+    tool: Cow<'a, str>,
+    server: Option<Cow<'a, str>>,
+    result: &'a str,
+    message: Option<Cow<'a, str>>,
+    duration_us: u64,
+    attempts: u32,
+    bytes: u64,
+}
+
+/// The arguments as JSON, or what fits of them inside a marker that is valid JSON too.
+fn bounded(arguments: &JsonObject) -> serde_json::Result<Box<RawValue>> {
+    let raw = serde_json::value::to_raw_value(arguments)?;
+    let text = raw.get();
+    if text.len() <= ARGUMENTS_LIMIT {
+        return Ok(raw);
+    }
+    let head = text.get(..text.floor_char_boundary(ARGUMENTS_HEAD)).unwrap_or_default();
+    serde_json::value::to_raw_value(&serde_json::json!({
+        "_cut": true,
+        "_bytes": text.len(),
+        "_head": head,
+    }))
+}
+
+fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= TEXT_LIMIT {
+        return Cow::Borrowed(text);
+    }
+    let head = text.get(..text.floor_char_boundary(TEXT_LIMIT)).unwrap_or_default();
+    Cow::Owned(format!("{head}…"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn intent(arguments: &JsonObject) -> IntentRow<'_> {
+        IntentRow {
+            call: "id-1",
+            pid: 7,
+            user: Some("ada"),
+            session: "s",
+            tool: "notes-read",
+            server: None,
+            source: "internal",
+            decision: "allowed",
+            arguments,
+        }
+    }
+
+    fn object(value: Value) -> JsonObject {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn lines(log: &AuditLog) -> Vec<String> {
+        std::fs::read_to_string(log.path()).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_intent_and_an_outcome_are_one_line_each() {
+        let root = tempfile::tempdir().unwrap();
+        let log = AuditLog::in_state_dir(root.path(), false);
+        let now = Duration::from_micros(1_700_000_000_500_000);
+        log.intent(now, &intent(&object(json!({"key": "a\nb"})))).unwrap();
+        log.outcome(
+            now,
+            &OutcomeRow {
+                call: "id-1",
+                pid: 7,
+                user: Some("ada"),
+                tool: "notes-read",
+                server: None,
+                result: "timeout",
+                message: Some("too late"),
+                duration: Duration::from_millis(3),
+                attempts: 2,
+                bytes: 0,
+            },
+        )
+        .unwrap();
+        insta::assert_snapshot!(lines(&log).join("\n"), @r#"
+        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
+        {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0}
+        "#);
+    }
+
+    #[test]
+    fn a_row_is_bounded_and_stays_json() {
+        let root = tempfile::tempdir().unwrap();
+        let log = AuditLog::in_state_dir(root.path(), false);
+        let large = object(json!({ "text": "é\"\n".repeat(100_000) }));
+        let tool = "é".repeat(50_000);
+        log.intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();
+        let lines = lines(&log);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].len() < 32 * 1024);
+        let row: Value = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!(row["arguments"]["_cut"], true);
+        assert!(row["arguments"]["_bytes"].as_u64().unwrap() > 400_000);
+    }
+}

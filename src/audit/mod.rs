@@ -1,0 +1,10 @@
+//! The durable record of who ran what and what was decided.
+//!
+//! Owns: the audit log and the masking of secrets. Never does: decide anything about a call, or
+//! keep results.
+
+pub mod log;
+pub mod mask;
+
+pub use log::{AuditLog, IntentRow, OutcomeRow};
+pub use mask::Masker;

@@ -1,0 +1,178 @@
+//! From what each provider contributed to one catalogue.
+//!
+//! Owns: the order of the list and what happens when two tools have one name. Never does: filter,
+//! compare with declarations, or ask anybody.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Catalogue, ServerListing};
+use crate::model::{Fault, Origin, Problem, ToolDefinition};
+
+/// What one provider has to say.
+#[derive(Debug, Clone, Default)]
+pub struct Contribution {
+    /// The server's name, when the provider is one that was asked.
+    pub server: Option<String>,
+    /// Its tools, in its own order.
+    pub tools: Vec<ToolDefinition>,
+    /// Findings about single items.
+    pub problems: Vec<Problem>,
+    /// Why nothing could be listed; `tools` may still hold declared ones.
+    pub fault: Option<Fault>,
+    /// Whether something is missing from `tools`.
+    pub partial: bool,
+}
+
+/// Builds the list: local tools in file order, then each server's in the server's order.
+///
+/// When two tools have one full name the first keeps it; the later is left out and reported with
+/// both origins. Local tools come first, so that no server can take a name from one of them.
+pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>) -> Catalogue {
+    let mut catalogue = Catalogue { version, ..Catalogue::default() };
+    let mut tools = Vec::new();
+    for part in local {
+        tools.extend(part.tools);
+        catalogue.problems.extend(part.problems);
+    }
+    sort_by_place(&mut tools);
+    for part in servers {
+        tools.extend(part.tools);
+        catalogue.problems.extend(part.problems);
+        if let Some(name) = part.server {
+            let listing = ServerListing { name, fault: part.fault, partial: part.partial };
+            catalogue.servers.push(listing);
+        }
+    }
+    let (tools, clashes) = keep_first(tools);
+    catalogue.tools = tools;
+    catalogue.problems.extend(clashes);
+    catalogue
+}
+
+/// File order over providers: each kind has its own provider, so tools of one file arrive apart.
+/// Files keep the order in which they were first seen; tools without a place come last.
+pub fn sort_by_place(tools: &mut [ToolDefinition]) {
+    let mut files: HashMap<Arc<PathBuf>, usize> = HashMap::new();
+    for tool in tools.iter() {
+        if let Origin::File(place) = &tool.origin {
+            let next = files.len();
+            files.entry(Arc::clone(&place.file)).or_insert(next);
+        }
+    }
+    tools.sort_by_key(|tool| match &tool.origin {
+        Origin::File(place) => {
+            let file = files.get(&place.file).copied().unwrap_or(usize::MAX);
+            (file, place.line, place.column)
+        }
+        Origin::Server(_) => (usize::MAX, 0, 0),
+    });
+}
+
+fn keep_first(tools: Vec<ToolDefinition>) -> (Vec<ToolDefinition>, Vec<Problem>) {
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(tools.len());
+    let mut kept: Vec<ToolDefinition> = Vec::with_capacity(tools.len());
+    let mut problems = Vec::new();
+    for tool in tools {
+        let name = tool.name.full();
+        if let Some(first) = seen.get(&name).and_then(|at| kept.get(*at)) {
+            problems.push(clash(&name, first, &tool));
+        } else {
+            seen.insert(name, kept.len());
+            kept.push(tool);
+        }
+    }
+    (kept, problems)
+}
+
+fn clash(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Problem {
+    let problem = Problem::error(format!(
+        "the tool '{name}' {} is left out: the name is taken by the one {}",
+        where_from(&later.origin),
+        where_from(&first.origin)
+    ))
+    .hint("give one of the two another name, or exclude it")
+    .entry(name);
+    match &later.origin {
+        Origin::File(place) => problem.at(place.clone()),
+        Origin::Server(_) => problem,
+    }
+}
+
+/// Where a definition was read, as the end of a phrase: `at tools.yaml:3:5`, `of server 'x'`.
+pub fn where_from(origin: &Origin) -> String {
+    match origin {
+        Origin::File(place) => {
+            format!("at {}:{}:{}", place.file.display(), place.line, place.column)
+        }
+        Origin::Server(name) => format!("of server '{name}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Place, Source, ToolName};
+
+    fn in_file(name: &str, line: u32) -> ToolDefinition {
+        let place =
+            Place { file: Arc::new("tools.yaml".into()), line, column: 5, text: Arc::from("") };
+        ToolDefinition::new(ToolName::plain(name), Source::Internal, "builtin", Origin::File(place))
+    }
+
+    fn of_server(server: &str, tool: &str) -> ToolDefinition {
+        ToolDefinition::new(
+            ToolName::of(server, tool),
+            Source::Mcp,
+            "mcp",
+            Origin::Server(server.to_owned()),
+        )
+    }
+
+    fn tools(tools: Vec<ToolDefinition>) -> Contribution {
+        Contribution { tools, ..Contribution::default() }
+    }
+
+    fn names(catalogue: &Catalogue) -> Vec<String> {
+        catalogue.tools.iter().map(|t| t.name.full()).collect()
+    }
+
+    #[test]
+    fn local_tools_come_in_file_order_whatever_their_kind() {
+        let catalogue = build(
+            1,
+            vec![tools(vec![in_file("a", 3), in_file("c", 9)]), tools(vec![in_file("b", 5)])],
+            vec![tools(vec![of_server("s", "z"), of_server("s", "y")])],
+        );
+        assert_eq!(names(&catalogue), ["a", "b", "c", "s-z", "s-y"]);
+        assert!(catalogue.problems.is_empty());
+    }
+
+    #[test]
+    fn the_later_of_two_equal_names_is_left_out_and_both_origins_are_named() {
+        let catalogue = build(
+            1,
+            vec![tools(vec![in_file("s-z", 3)])],
+            vec![tools(vec![of_server("s", "z"), of_server("s", "y")])],
+        );
+        assert_eq!(names(&catalogue), ["s-z", "s-y"]);
+        assert_eq!(catalogue.tools[0].source, Source::Internal);
+        assert_eq!(
+            catalogue.problems[0].message,
+            "the tool 's-z' of server 's' is left out: the name is taken by the one at tools.yaml:3:5"
+        );
+    }
+
+    #[test]
+    fn different_splits_of_one_name_clash_too() {
+        let catalogue = build(
+            1,
+            vec![],
+            vec![tools(vec![of_server("a", "b-c")]), tools(vec![of_server("a-b", "c")])],
+        );
+        assert_eq!(catalogue.tools.len(), 1);
+        assert_eq!(catalogue.tools[0].name.component(), Some("a"));
+        assert!(catalogue.problems[0].is_error());
+    }
+}

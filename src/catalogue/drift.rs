@@ -1,0 +1,217 @@
+//! What `provides_tools` says against what the server says.
+//!
+//! Owns: the comparison and its words. Only what a declaration states is compared: a declaration
+//! without a schema cannot drift in its schema. Never does: ask the server.
+
+use std::collections::HashMap;
+
+use super::fingerprint::canonical;
+use crate::model::{Fault, Problem, ToolDefinition, ToolStatus};
+
+/// How the live tools of a server differ from the declared ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// Declared, but the server does not offer them.
+    pub missing: Vec<String>,
+    /// Offered, but not declared.
+    pub extra: Vec<String>,
+    /// Both, with what differs (`description`, `inputSchema`, …).
+    pub changed: Vec<(String, Vec<&'static str>)>,
+}
+
+impl Drift {
+    /// Compares by the tools' own names.
+    pub fn between(declared: &[ToolDefinition], live: &[ToolDefinition]) -> Self {
+        let by_name: HashMap<&str, &ToolDefinition> =
+            live.iter().map(|tool| (tool.name.tool(), tool)).collect();
+        let mut drift = Self::default();
+        for tool in declared {
+            let name = tool.name.tool();
+            match by_name.get(name) {
+                None => drift.missing.push(name.to_owned()),
+                Some(live) => {
+                    let what = differences(tool, live);
+                    if !what.is_empty() {
+                        drift.changed.push((name.to_owned(), what));
+                    }
+                }
+            }
+        }
+        let known: std::collections::HashSet<&str> =
+            declared.iter().map(|tool| tool.name.tool()).collect();
+        drift.extra.extend(
+            live.iter().map(|t| t.name.tool()).filter(|n| !known.contains(n)).map(str::to_owned),
+        );
+        drift
+    }
+
+    /// Whether there is no difference.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.extra.is_empty() && self.changed.is_empty()
+    }
+
+    /// One line for each difference, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let missing = self.missing.iter().map(|n| format!("'{n}' is declared but not offered"));
+        let extra = self.extra.iter().map(|n| format!("'{n}' is offered but not declared"));
+        let changed =
+            self.changed.iter().map(|(n, what)| format!("'{n}' differs in {}", what.join(", ")));
+        missing.chain(extra).chain(changed).collect()
+    }
+}
+
+/// Marks the live tools of `server` that differ from what is declared, and keeps declared tools
+/// that are not offered as unavailable. Returns the findings.
+///
+/// A server without declarations cannot drift. When the live list is known to be `partial`, a
+/// tool that is not on it may still exist, so nothing is called missing.
+pub fn apply(
+    server: &str,
+    declared: &[ToolDefinition],
+    live: &mut Vec<ToolDefinition>,
+    partial: bool,
+) -> Vec<Problem> {
+    if declared.is_empty() {
+        return Vec::new();
+    }
+    let mut drift = Drift::between(declared, live);
+    if partial {
+        drift.missing.clear();
+    }
+    let mut problems = Vec::new();
+    for (tool, line) in live.iter_mut().filter_map(|tool| {
+        let line = line_about(&drift, tool.name.tool())?;
+        Some((tool, line))
+    }) {
+        tool.status = ToolStatus::Drifted;
+        problems.push(Problem::warning(line.clone()).entry(server));
+        tool.warnings.push(line);
+    }
+    for tool in declared.iter().filter(|t| drift.missing.iter().any(|m| m == t.name.tool())) {
+        let line =
+            format!("the server does not offer '{}' although it is declared", tool.name.tool());
+        problems.push(Problem::warning(line.clone()).entry(server));
+        let mut gone = tool.clone();
+        gone.status = ToolStatus::Unavailable;
+        gone.unavailable = Some(
+            Fault::usage(line)
+                .server(server)
+                .hint(format!("`toolhost list --server {server}` shows what it offers")),
+        );
+        live.push(gone);
+    }
+    problems
+}
+
+fn line_about(drift: &Drift, tool: &str) -> Option<String> {
+    if let Some((_, what)) = drift.changed.iter().find(|(name, _)| name == tool) {
+        return Some(format!("'{tool}' differs from its declaration in {}", what.join(", ")));
+    }
+    drift
+        .extra
+        .iter()
+        .any(|name| name == tool)
+        .then(|| format!("'{tool}' is not declared in provides_tools"))
+}
+
+fn differences(declared: &ToolDefinition, live: &ToolDefinition) -> Vec<&'static str> {
+    let mut what = Vec::new();
+    if declared.title.is_some() && declared.title != live.title {
+        what.push("title");
+    }
+    if declared.description.is_some() && declared.description != live.description {
+        what.push("description");
+    }
+    // The default of a definition; a declaration that says no more states nothing.
+    let unstated = serde_json::json!({ "type": "object" });
+    if *declared.input_schema != unstated
+        && canonical(&declared.input_schema) != canonical(&live.input_schema)
+    {
+        what.push("inputSchema");
+    }
+    if let Some(schema) = &declared.output_schema {
+        let live = live.output_schema.as_ref().map(|s| canonical(s));
+        if live != Some(canonical(schema)) {
+            what.push("outputSchema");
+        }
+    }
+    what
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Origin, Source, ToolName};
+
+    fn tool(name: &str, description: Option<&str>, schema: serde_json::Value) -> ToolDefinition {
+        let mut tool = ToolDefinition::new(
+            ToolName::of("s", name),
+            Source::Mcp,
+            "mcp",
+            Origin::Server("s".into()),
+        );
+        tool.description = description.map(str::to_owned);
+        tool.input_schema = Arc::new(schema);
+        tool
+    }
+
+    #[test]
+    fn only_what_is_stated_is_compared() {
+        let declared = [tool("a", None, json!({"type": "object"}))];
+        let mut live = vec![tool("a", Some("anything"), json!({"type": "object", "x": 1}))];
+        assert!(apply("s", &declared, &mut live, false).is_empty());
+        assert_eq!(live[0].status, ToolStatus::Live);
+    }
+
+    #[test]
+    fn the_order_of_keys_is_no_difference() {
+        let declared = [tool("a", None, json!({"type": "object", "x": 1}))];
+        let live = [tool("a", None, json!({"x": 1, "type": "object"}))];
+        assert!(Drift::between(&declared, &live).is_empty());
+    }
+
+    #[test]
+    fn missing_extra_and_changed_are_told_apart() {
+        let declared = [
+            tool("gone", None, json!({"type": "object"})),
+            tool("other", Some("does this"), json!({"type": "object", "x": 1})),
+        ];
+        let mut live = vec![
+            tool("other", Some("does that"), json!({"type": "object", "x": 2})),
+            tool("new", None, json!({"type": "object"})),
+        ];
+        let lines = Drift::between(&declared, &live).lines();
+        assert_eq!(
+            lines,
+            [
+                "'gone' is declared but not offered",
+                "'new' is offered but not declared",
+                "'other' differs in description, inputSchema"
+            ]
+        );
+        let problems = apply("s", &declared, &mut live, false);
+        assert_eq!(problems.len(), 3);
+        let status: Vec<_> = live.iter().map(|t| (t.name.tool(), t.status)).collect();
+        assert_eq!(
+            status,
+            [
+                ("other", ToolStatus::Drifted),
+                ("new", ToolStatus::Drifted),
+                ("gone", ToolStatus::Unavailable)
+            ]
+        );
+        assert!(live[2].unavailable.is_some());
+    }
+
+    #[test]
+    fn a_partial_list_proves_nothing_missing() {
+        let declared = [tool("gone", None, json!({"type": "object"}))];
+        let mut live = Vec::new();
+        assert!(apply("s", &declared, &mut live, true).is_empty());
+        assert!(live.is_empty());
+    }
+}

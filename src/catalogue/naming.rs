@@ -1,0 +1,227 @@
+//! Which tool a typed name means.
+//!
+//! Owns: the rules of input names, as pure functions over the names at hand. Never does: find out
+//! which names exist.
+
+use crate::model::ToolName;
+
+/// What may stand between a component and a tool in input, longest first.
+const SEPARATORS: [&str; 5] = ["__", "-", ".", "/", ":"];
+
+/// How many near names are suggested.
+const SUGGESTIONS: usize = 3;
+
+/// Below this likeness (0 to 1) a name is not worth suggesting.
+const LIKENESS: f64 = 0.7;
+
+/// What a typed name means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// This one: its place in the list that was given.
+    Found(usize),
+    /// Any of these, all with the same bare name.
+    Ambiguous(Vec<usize>),
+    /// None of them.
+    Unknown,
+}
+
+/// Resolves what a person typed: an exact full name wins, then the longest known component
+/// followed by a separator and one of its tools, then a bare tool name.
+///
+/// Of two equal full names the first in the list is meant, as in the catalogue.
+pub fn resolve(input: &str, names: &[&ToolName]) -> Resolution {
+    if let Some(at) = names.iter().position(|name| is_full(name, input)) {
+        return Resolution::Found(at);
+    }
+    let qualified = names
+        .iter()
+        .enumerate()
+        .filter_map(|(at, name)| {
+            let component = name.component()?;
+            let rest = after_component(input, component)?;
+            (rest == name.tool()).then_some((component.len(), at))
+        })
+        // The first of the longest: `max_by_key` would take the last.
+        .reduce(|best, next| if next.0 > best.0 { next } else { best });
+    if let Some((_, at)) = qualified {
+        return Resolution::Found(at);
+    }
+    let bare: Vec<usize> =
+        names.iter().enumerate().filter(|(_, n)| n.tool() == input).map(|(at, _)| at).collect();
+    match bare.as_slice() {
+        [] => Resolution::Unknown,
+        [one] => Resolution::Found(*one),
+        _ => Resolution::Ambiguous(bare),
+    }
+}
+
+/// The known components that `input` may begin with, longest first.
+pub fn components<'a>(input: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found: Vec<&str> =
+        known.into_iter().filter(|c| after_component(input, c).is_some()).collect();
+    found.sort_by_key(|c| std::cmp::Reverse(c.len()));
+    found.dedup();
+    found
+}
+
+/// What stands behind `component` and a separator at the beginning of `input`.
+pub fn after_component<'a>(input: &'a str, component: &str) -> Option<&'a str> {
+    let rest = input.strip_prefix(component)?;
+    SEPARATORS.iter().find_map(|s| rest.strip_prefix(s)).filter(|tool| !tool.is_empty())
+}
+
+/// Known names that look like `input`, the likest first; both full and bare names are compared.
+pub fn suggest(input: &str, names: &[&ToolName]) -> Vec<String> {
+    let wanted = input.to_lowercase();
+    let mut near: Vec<(f64, String)> = names
+        .iter()
+        .filter_map(|name| {
+            let full = name.full();
+            let likeness = likeness(&wanted, &full.to_lowercase())
+                .max(likeness(&wanted, &name.tool().to_lowercase()));
+            (likeness >= LIKENESS).then_some((likeness, full))
+        })
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    near.dedup_by(|a, b| a.1 == b.1);
+    near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
+}
+
+/// The known word that looks most like `input`, for keys and other words.
+pub fn nearest<'a>(input: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = input.to_lowercase();
+    known
+        .into_iter()
+        .map(|word| (likeness(&wanted, &word.to_lowercase()), word))
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+}
+
+fn likeness(a: &str, b: &str) -> f64 {
+    // Names are short; whatever is not is no typing mistake, and comparing is quadratic.
+    if a.len() > 256 || b.len() > 256 { 0.0 } else { strsim::jaro_winkler(a, b) }
+}
+
+/// Compares without building the full name, since this runs over whole catalogues.
+fn is_full(name: &ToolName, input: &str) -> bool {
+    match name.component() {
+        None => name.tool() == input,
+        Some(component) => input
+            .strip_prefix(component)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|tool| tool == name.tool()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn find(input: &str, names: &[ToolName]) -> Resolution {
+        resolve(input, &names.iter().collect::<Vec<_>>())
+    }
+
+    fn some_names() -> Vec<ToolName> {
+        vec![
+            ToolName::plain("calculator"),
+            ToolName::of("notes", "read"),
+            ToolName::of("my-notes", "read"),
+            ToolName::of("github", "search_issues"),
+            ToolName::of("a", "b-c"),
+            ToolName::of("a-b", "d"),
+        ]
+    }
+
+    #[test]
+    fn every_separator_is_accepted() {
+        for input in [
+            "github-search_issues",
+            "github.search_issues",
+            "github/search_issues",
+            "github:search_issues",
+            "github__search_issues",
+            "search_issues",
+        ] {
+            assert_eq!(find(input, &some_names()), Resolution::Found(3), "{input}");
+        }
+    }
+
+    #[test]
+    fn the_longest_component_wins() {
+        let names = [ToolName::of("a", "b.c"), ToolName::of("a.b", "c")];
+        assert_eq!(find("a.b.c", &names), Resolution::Found(1));
+        assert_eq!(components("a.b.c", ["a", "a.b", "b"]), ["a.b", "a"]);
+    }
+
+    #[test]
+    fn an_exact_full_name_wins_over_everything() {
+        let names = [ToolName::of("x", "a-b"), ToolName::of("a", "b"), ToolName::plain("a-b")];
+        assert_eq!(find("a-b", &names), Resolution::Found(1));
+    }
+
+    #[test]
+    fn a_bare_name_that_several_have_is_ambiguous() {
+        assert_eq!(find("read", &some_names()), Resolution::Ambiguous(vec![1, 2]));
+        assert_eq!(find("nothing", &some_names()), Resolution::Unknown);
+        assert_eq!(find("notes-", &some_names()), Resolution::Unknown);
+        assert_eq!(find("", &some_names()), Resolution::Unknown);
+    }
+
+    #[test]
+    fn near_names_are_suggested_by_full_and_by_bare_name() {
+        let names = some_names();
+        let names: Vec<&ToolName> = names.iter().collect();
+        assert_eq!(suggest("calculater", &names)[0], "calculator");
+        assert_eq!(suggest("serch_issues", &names)[0], "github-search_issues");
+        assert!(suggest("zzzz", &names).is_empty());
+        assert_eq!(nearest("mesage", ["message", "count"]), Some("message"));
+    }
+
+    fn word() -> impl Strategy<Value = String> {
+        "[a-c]([-._][a-c]|[a-c]){0,3}"
+    }
+
+    fn name() -> impl Strategy<Value = ToolName> {
+        (proptest::option::of(word()), word()).prop_map(|(component, tool)| match component {
+            Some(component) => ToolName::of(component, tool),
+            None => ToolName::plain(tool),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_full_name_leads_back_to_a_tool_of_that_name(
+            names in proptest::collection::vec(name(), 1..8),
+            pick in any::<proptest::sample::Index>(),
+        ) {
+            let wanted = pick.get(&names).full();
+            let Resolution::Found(at) = find(&wanted, &names) else {
+                return Err(TestCaseError::fail(format!("{wanted} was not found")));
+            };
+            prop_assert_eq!(names[at].full(), wanted);
+        }
+
+        #[test]
+        fn whatever_is_found_fits_the_input(
+            names in proptest::collection::vec(name(), 0..8),
+            input in word(),
+        ) {
+            let fits = |at: usize| {
+                let name = &names[at];
+                name.full() == input
+                    || name.tool() == input
+                    || name.component().and_then(|c| after_component(&input, c)) == Some(name.tool())
+            };
+            match find(&input, &names) {
+                Resolution::Found(at) => prop_assert!(fits(at)),
+                Resolution::Ambiguous(all) => {
+                    prop_assert!(all.len() > 1 && all.iter().all(|at| fits(*at)));
+                }
+                Resolution::Unknown => prop_assert!((0..names.len()).all(|at| !fits(at))),
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Which files to read: flags, variables, the project, the user, the embedded default.
+//!
+//! Owns: the order of the look-up and the record of where it looked. Never does: read a file's
+//! content, or decide what wins inside.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::Environment;
+use super::read;
+use super::spec::{FileRole, Layer};
+use crate::model::Problem;
+
+/// The tutorial files at the top of the repository, used when nothing else is found.
+pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
+/// See [`EMBEDDED_TOOLS`].
+pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
+
+/// The most files a `discover:` directory may hold.
+const MAX_DISCOVERED: usize = 1_000;
+
+/// What a person asked to load.
+#[derive(Debug, Clone, Default)]
+pub struct LoadRequest {
+    /// Files named with `--tools`.
+    pub tools: Vec<PathBuf>,
+    /// Files named with `--mcp`.
+    pub servers: Vec<PathBuf>,
+    /// `--trust`: a project's files may start what they name, for this run.
+    pub trust_all: bool,
+}
+
+/// A file to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Where it is; the embedded default has a made-up path.
+    pub path: PathBuf,
+    /// Whether it holds tools or servers.
+    pub role: FileRole,
+    /// How it was found.
+    pub layer: Layer,
+}
+
+impl Candidate {
+    /// The text of the embedded default, if this is it.
+    pub fn embedded_text(&self) -> Option<&'static str> {
+        (self.layer == Layer::Embedded).then_some(match self.role {
+            FileRole::Tools => EMBEDDED_TOOLS,
+            FileRole::Servers => EMBEDDED_SERVERS,
+        })
+    }
+}
+
+/// The outcome of the look-up.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Files to read, those that win first.
+    pub files: Vec<Candidate>,
+    /// Every place that was looked at, in order.
+    pub searched: Vec<PathBuf>,
+    /// Doubts about the look-up itself.
+    pub problems: Vec<Problem>,
+}
+
+impl Found {
+    fn add(&mut self, path: PathBuf, role: FileRole, layer: Layer) {
+        self.searched.push(path.clone());
+        if !self.files.iter().any(|c| c.path == path && c.role == role) {
+            self.files.push(Candidate { path, role, layer });
+        }
+    }
+
+    /// Adds the files that stand in `dir`; whether there is any.
+    fn add_directory(&mut self, dir: &Path, layer: Layer) -> bool {
+        let mut any = false;
+        for (role, stem) in [(FileRole::Tools, "tools"), (FileRole::Servers, "mcp")] {
+            let mut taken: Option<PathBuf> = None;
+            for extension in ["yaml", "yml", "json"] {
+                let path = dir.join(format!("{stem}.{extension}"));
+                if !path.exists() {
+                    continue;
+                }
+                if let Some(taken) = &taken {
+                    let name = taken.file_name().unwrap_or_default().to_string_lossy();
+                    self.problems.push(
+                        Problem::warning(format!("ignored, because {name} stands beside it"))
+                            .at(read::place(&path)),
+                    );
+                } else {
+                    self.add(path.clone(), role, layer);
+                    taken = Some(path);
+                    any = true;
+                }
+            }
+        }
+        if !any {
+            self.searched.push(dir.to_path_buf());
+        }
+        any
+    }
+}
+
+/// Looks for the files to read. An explicit flag switches every other place off, for both kinds.
+pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
+    let mut found = Found::default();
+    let cwd = environment.cwd();
+    let named = [(FileRole::Tools, &request.tools), (FileRole::Servers, &request.servers)];
+    for (role, paths) in named {
+        for path in paths {
+            found.add(cwd.join(path), role, Layer::Flag);
+        }
+    }
+    if !found.files.is_empty() {
+        return found;
+    }
+    for (role, variable) in
+        [(FileRole::Tools, "TOOLHOST_TOOLS"), (FileRole::Servers, "TOOLHOST_MCP")]
+    {
+        let value = environment.var(variable).unwrap_or_default();
+        for path in std::env::split_paths(&value).filter(|p| !p.as_os_str().is_empty()) {
+            found.add(cwd.join(path), role, Layer::Variable);
+        }
+    }
+    let user = environment.config_dir();
+    for dir in cwd.ancestors() {
+        let is_user = user.as_deref() == Some(dir);
+        if found.add_directory(dir, if is_user { Layer::User } else { Layer::Project }) {
+            break;
+        }
+    }
+    if let Some(dir) = user
+        && !found.files.iter().any(|c| c.layer == Layer::User)
+    {
+        found.add_directory(&dir, Layer::User);
+    }
+    if found.files.is_empty() {
+        for (role, path) in
+            [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
+        {
+            found.files.push(Candidate { path: path.into(), role, layer: Layer::Embedded });
+        }
+    }
+    found
+}
+
+/// The tool files of a `discover:` directory, by name; not its subdirectories.
+///
+/// # Errors
+/// When the directory cannot be read or holds more than a thousand files.
+pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed =
+        |why: std::io::Error| format!("cannot read {}: {}", dir.display(), read::reason(&why));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        let extension = path.extension().and_then(|e| e.to_str());
+        if !hidden && matches!(extension, Some("yaml" | "yml" | "json" | "jsonc")) {
+            if files.len() == MAX_DISCOVERED {
+                return Err(format!("{} holds more than {MAX_DISCOVERED} files", dir.display()));
+            }
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    fn sandbox() -> (tempfile::TempDir, FixedEnvironment) {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("project/deep/er");
+        std::fs::create_dir_all(&cwd).unwrap();
+        std::fs::create_dir_all(dir.path().join("root/config")).unwrap();
+        let root = Some(dir.path().join("root"));
+        (dir, FixedEnvironment { cwd, root, ..FixedEnvironment::default() })
+    }
+
+    fn names(found: &Found, base: &Path) -> Vec<(String, Layer)> {
+        let name = |p: &Path| p.strip_prefix(base).unwrap_or(p).display().to_string();
+        found.files.iter().map(|c| (name(&c.path), c.layer)).collect()
+    }
+
+    #[test]
+    fn nothing_found_means_the_embedded_default() {
+        let (dir, environment) = sandbox();
+        let found = find(&LoadRequest::default(), &environment);
+        let layers: Vec<_> = names(&found, dir.path()).into_iter().map(|(_, l)| l).collect();
+        assert_eq!(layers, [Layer::Embedded, Layer::Embedded]);
+        assert!(found.searched.contains(&dir.path().join("project")));
+    }
+
+    #[test]
+    fn the_nearest_directory_wins_and_the_user_fills_in() {
+        let (dir, mut environment) = sandbox();
+        for file in ["project/tools.yaml", "project/deep/mcp.yml", "root/config/tools.json"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        environment.vars.insert("TOOLHOST_MCP".into(), "own.yaml".into());
+        let found = find(&LoadRequest::default(), &environment);
+        assert_eq!(
+            names(&found, dir.path()),
+            [
+                ("project/deep/er/own.yaml".to_owned(), Layer::Variable),
+                ("project/deep/mcp.yml".to_owned(), Layer::Project),
+                ("root/config/tools.json".to_owned(), Layer::User),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_flag_switches_the_look_up_off_for_both_kinds() {
+        let (dir, mut environment) = sandbox();
+        std::fs::write(dir.path().join("project/mcp.yaml"), "").unwrap();
+        environment.vars.insert("TOOLHOST_MCP".into(), "own.yaml".into());
+        let request = LoadRequest { tools: vec!["mine.yaml".into()], ..LoadRequest::default() };
+        let found = find(&request, &environment);
+        assert_eq!(
+            names(&found, dir.path()),
+            [("project/deep/er/mine.yaml".to_owned(), Layer::Flag)]
+        );
+    }
+
+    #[test]
+    fn a_second_file_of_the_same_kind_is_named() {
+        let (dir, environment) = sandbox();
+        for file in ["project/tools.yaml", "project/tools.json"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let found = find(&LoadRequest::default(), &environment);
+        assert_eq!(found.files.len(), 1);
+        assert_eq!(found.problems[0].message, "ignored, because tools.yaml stands beside it");
+    }
+
+    #[test]
+    fn a_discovered_directory_gives_its_files_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["b.yaml", "a.yml", ".hidden.yaml", "notes.txt"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let files = directory(dir.path()).unwrap();
+        assert_eq!(files, [dir.path().join("a.yml"), dir.path().join("b.yaml")]);
+        assert!(directory(&dir.path().join("none")).unwrap_err().contains("no such file"));
+    }
+}

@@ -1,0 +1,321 @@
+//! `${VAR}` and `~` in the places where they mean something.
+//!
+//! Owns: the syntax of references and where each is allowed. A value is expanded once and never
+//! again: what a variable holds is never looked at. Never does: write an expanded value into a
+//! message.
+//!
+//! | form | means |
+//! |---|---|
+//! | `${VAR}`, `${env:VAR}` | the variable; missing is an error of the entry |
+//! | `${VAR:-default}` | the default when the variable is unset or empty |
+//! | `${TOOLHOST}` | the running binary |
+//! | `${file:PATH}` | the content of a file, without the last line break; headers, auth, env only |
+//! | `$${` | a literal `${` |
+//! | a leading `~` or `~/` | the home directory |
+
+use std::io::Read as _;
+use std::path::Path;
+
+use super::environment::Environment;
+use super::node::{Node, NodeValue};
+use super::read::reason;
+use crate::model::Problem;
+
+/// The most bytes a `${file:…}` may hold.
+const MAX_SECRET_BYTES: u64 = 64 << 10;
+
+/// Which references a value may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    /// Variables and `~`.
+    Variables,
+    /// Those and `${file:…}`: values that are secrets.
+    Secrets,
+}
+
+/// What a key's children may hold, from the list that holds for every entry.
+pub fn allowed_in(key: &str) -> Option<Allowed> {
+    match key {
+        "headers" | "auth" | "env" => Some(Allowed::Secrets),
+        "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
+        | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
+        | "server_path" | "roots" => Some(Allowed::Variables),
+        _ => None,
+    }
+}
+
+/// What expanding needs to know about the surroundings of a value.
+#[derive(Clone, Copy)]
+pub struct Expander<'a> {
+    /// Variables and directories.
+    pub environment: &'a dyn Environment,
+    /// The directory of the file, for `${file:…}`.
+    pub base_dir: &'a Path,
+}
+
+impl Expander<'_> {
+    /// Expands the values of a mapping in place, under the keys of the common list and those in
+    /// `more`. All problems are appended, so that an entry names all its missing variables at once.
+    pub fn entry(&self, entry: &mut Node, more: &[&str], problems: &mut Vec<Problem>) {
+        let NodeValue::Map(pairs) = &mut entry.value else { return };
+        for (key, value) in pairs {
+            let allowed = allowed_in(&key.text)
+                .or_else(|| more.contains(&key.text.as_str()).then_some(Allowed::Variables));
+            if let Some(allowed) = allowed {
+                self.value(value, &key.text, allowed, problems);
+            }
+        }
+    }
+
+    /// Expands every text at or below `node`; `path` names it in messages.
+    pub fn value(
+        &self,
+        node: &mut Node,
+        path: &str,
+        allowed: Allowed,
+        problems: &mut Vec<Problem>,
+    ) {
+        match &mut node.value {
+            NodeValue::Text(text) if needs_expansion(text) => match self.text(text, allowed) {
+                Ok(expanded) => *text = expanded,
+                Err(why) => {
+                    let message = format!("in '{path}': {}", why.message);
+                    let mut problem = Problem::error(message).at(node.place());
+                    problem.hint = why.hint;
+                    problems.push(problem);
+                }
+            },
+            NodeValue::List(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.value(item, &format!("{path}[{index}]"), allowed, problems);
+                }
+            }
+            NodeValue::Map(pairs) => {
+                for (key, value) in pairs {
+                    self.value(value, &format!("{path}.{}", key.text), allowed, problems);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Expands one text.
+    ///
+    /// # Errors
+    /// A missing variable, a reference that is not allowed here, a form that does not exist.
+    pub fn text(&self, text: &str, allowed: Allowed) -> Result<String, Wrong> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = self.tilde(text, &mut out)?;
+        while let Some((before, after)) = rest.split_once("${") {
+            if let Some(literal) = before.strip_suffix('$') {
+                out.push_str(literal);
+                out.push_str("${");
+                rest = after;
+                continue;
+            }
+            out.push_str(before);
+            let Some((reference, tail)) = after.split_once('}') else {
+                return Err(
+                    Wrong::new("a '${' without its '}'").hint("write '$${' for a literal '${'")
+                );
+            };
+            self.reference(reference, allowed, &mut out)?;
+            rest = tail;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    /// Writes the home directory for a leading `~`, and gives the rest of the text.
+    fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, Wrong> {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                let home = self.environment.home().ok_or_else(|| {
+                    Wrong::new("'~' cannot be expanded: there is no home directory")
+                })?;
+                out.push_str(&home.to_string_lossy());
+                Ok(rest)
+            }
+            _ => Ok(text),
+        }
+    }
+
+    fn reference(&self, reference: &str, allowed: Allowed, out: &mut String) -> Result<(), Wrong> {
+        if let Some(path) = reference.strip_prefix("file:") {
+            if allowed != Allowed::Secrets {
+                return Err(Wrong::new("${file:…} is allowed in headers, auth and env only"));
+            }
+            out.push_str(&self.file(path)?);
+            return Ok(());
+        }
+        if reference.starts_with("keyring:") {
+            return Err(Wrong::new(
+                "${keyring:…} needs a keychain, which this build does not have",
+            )
+            .hint("use ${VAR} or ${file:PATH}"));
+        }
+        let named = reference.strip_prefix("env:").unwrap_or(reference);
+        let (name, default) = match named.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (named, None),
+        };
+        let well_formed = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !well_formed {
+            return Err(Wrong::new(format!("'${{{reference}}}' is no reference")).hint(
+                "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
+            ));
+        }
+        let value = match name {
+            "TOOLHOST" => self.environment.executable().map(|p| p.to_string_lossy().into_owned()),
+            _ => self.environment.var(name),
+        };
+        match (value, default) {
+            (Some(value), None) => out.push_str(&value),
+            (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
+            (_, Some(default)) => {
+                if default.contains("${") {
+                    return Err(Wrong::new("a default cannot hold another '${…}'"));
+                }
+                let rest = if out.is_empty() { self.tilde(default, out)? } else { default };
+                out.push_str(rest);
+            }
+            (None, None) => {
+                return Err(Wrong::new(format!("the variable {name} is not set"))
+                    .hint(format!("set {name}, or write ${{{name}:-default}}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, path: &str) -> Result<String, Wrong> {
+        let mut expanded = String::new();
+        let rest = self.tilde(path, &mut expanded)?;
+        expanded.push_str(rest);
+        let path = self.base_dir.join(expanded);
+        let shown = path.display();
+        let failed =
+            |why: std::io::Error| Wrong::new(format!("cannot read {shown}: {}", reason(&why)));
+        if !std::fs::metadata(&path).map_err(failed)?.is_file() {
+            return Err(Wrong::new(format!("{shown} is not a regular file")));
+        }
+        let file = std::fs::File::open(&path).map_err(failed)?;
+        let mut content = String::new();
+        let mut limited = file.take(MAX_SECRET_BYTES + 1);
+        limited.read_to_string(&mut content).map_err(failed)?;
+        if content.len() as u64 > MAX_SECRET_BYTES {
+            return Err(Wrong::new(format!("{shown} is larger than 64 KiB")));
+        }
+        let content = content.strip_suffix('\n').unwrap_or(&content);
+        Ok(content.strip_suffix('\r').unwrap_or(content).to_owned())
+    }
+}
+
+/// Why a text could not be expanded. Never holds a value.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Wrong {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Whether a text holds a reference: it depends on where it is loaded.
+pub fn has_reference(text: &str) -> bool {
+    text.contains("${")
+}
+
+fn needs_expansion(text: &str) -> bool {
+    has_reference(text) || text.starts_with('~')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    fn expand(text: &str, vars: &[(&str, &str)], allowed: Allowed) -> Result<String, Wrong> {
+        let environment = FixedEnvironment {
+            vars: vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            root: Some("/r".into()),
+            ..FixedEnvironment::default()
+        };
+        Expander { environment: &environment, base_dir: Path::new("/nowhere") }.text(text, allowed)
+    }
+
+    #[test]
+    fn every_form_is_expanded() {
+        let vars = [("A", "one"), ("EMPTY", "")];
+        for (text, expected) in [
+            ("x${A}y${env:A}", "xoneyone"),
+            ("${MISSING:-d}/${A:-d}/${EMPTY:-d}/${EMPTY}", "d/one/d/"),
+            ("$${A} $A $$ $", "${A} $A $$ $"),
+            ("~/x", "/r/home/x"),
+            ("~", "/r/home"),
+            ("~user/x", "~user/x"),
+            ("a~", "a~"),
+            ("${MISSING:-~/.local}/agent", "/r/home/.local/agent"),
+            ("x${MISSING:-~/y}", "x~/y"),
+            ("${TOOLHOST}", "/usr/bin/toolhost"),
+            ("${MISSING:-}", ""),
+        ] {
+            assert_eq!(expand(text, &vars, Allowed::Variables).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_expanded_says_why() {
+        let why = |text| expand(text, &[], Allowed::Variables).unwrap_err().message;
+        assert_eq!(why("${NOPE}"), "the variable NOPE is not set");
+        assert_eq!(why("${NOPE"), "a '${' without its '}'");
+        assert_eq!(why("${input:id}"), "'${input:id}' is no reference");
+        assert_eq!(
+            why("${file:/etc/hostname}"),
+            "${file:…} is allowed in headers, auth and env only"
+        );
+        assert!(why("${keyring:x}").contains("does not have"));
+        assert_eq!(why("${A:-${B}}"), "a default cannot hold another '${…}'");
+    }
+
+    #[test]
+    fn a_file_is_read_without_its_last_line_break() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("token"), "t0p ${A}\n").unwrap();
+        let environment = FixedEnvironment::default();
+        let expander = Expander { environment: &environment, base_dir: dir.path() };
+        let text = expander.text("Bearer ${file:token}", Allowed::Secrets);
+        assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_cannot_inject_another_expansion(
+            value in "([$~{}]|\\$\\{SECRET\\}|\\$\\$\\{|[a-z:/-]){0,12}",
+            before in "[a-z/]{0,4}",
+        ) {
+            let text = format!("{before}${{A}}${{A:-x}}");
+            let vars = [("A", value.as_str()), ("SECRET", "leaked")];
+            let expanded = expand(&text, &vars, Allowed::Variables).unwrap();
+            let second = if value.is_empty() { "x" } else { &value };
+            prop_assert_eq!(expanded, format!("{before}{value}{second}"));
+        }
+
+        #[test]
+        fn no_text_panics(text in any::<String>()) {
+            drop(expand(&text, &[], Allowed::Secrets));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Table test over `tests/fixtures/config`: files that are right give no problem, files that are
+//! wrong give exactly the problems of their snapshot. Each file's name begins with what it holds.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::environment::FixedEnvironment;
+use super::node::Node;
+use super::spec::{Configuration, Endpoint, FileRole, KindWords, RecordSpec};
+use super::{LoadRequest, load};
+
+/// Two kinds, so that the tests need no provider.
+pub(super) const KINDS: [KindWords; 2] = [
+    KindWords {
+        key: "builtin",
+        aliases: &[],
+        keys: &["module", "function"],
+        expand: &[],
+        claims: |entry: &Node| {
+            entry
+                .get("module")
+                .and_then(|n| n.as_text().ok())
+                .is_some_and(|m| m.starts_with("builtin."))
+        },
+        starts: None,
+    },
+    KindWords {
+        key: "command",
+        aliases: &["shell_command"],
+        keys: &[
+            "command",
+            "input",
+            "output",
+            "cwd",
+            "env",
+            "env_keys",
+            "allow_dash",
+            "max_output",
+            "sandbox",
+        ],
+        expand: &["command", "cwd", "env"],
+        claims: |entry: &Node| entry.get("command").is_some(),
+        starts: Some(|entry, directory| {
+            let argv = entry.get("command").and_then(|n| n.as_texts().ok()).unwrap_or_default();
+            vec![
+                format!("command: {}", argv.join(" ")),
+                format!("directory: {}", directory.display()),
+            ]
+        }),
+    },
+];
+
+fn directory(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/config").join(kind)
+}
+
+fn files(kind: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory(kind)).unwrap();
+    let mut files: Vec<PathBuf> = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml" || e == "json"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn load_one(path: &Path) -> Configuration {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let mut request = LoadRequest::default();
+    let list = if name.starts_with("tools-") { &mut request.tools } else { &mut request.servers };
+    list.push(path.to_path_buf());
+    let mut environment = FixedEnvironment {
+        cwd: "/work".into(),
+        root: Some("/root-of-test".into()),
+        ..FixedEnvironment::default()
+    };
+    for (name, value) in [("HOME", "/home/me"), ("CODE_EXEC_AUTH_TOKEN", "t0ken-of-the-test")] {
+        environment.vars.insert(name.to_owned(), value.to_owned());
+    }
+    load(&request, &KINDS, &environment)
+}
+
+/// Everything about a configuration that a snapshot should hold.
+fn shown(configuration: &Configuration, base: &Path) -> String {
+    let base = format!("{}/", base.display());
+    let mut out = String::new();
+    for tool in &configuration.tools {
+        let d = &tool.definition;
+        writeln!(
+            out,
+            "tool {} kind={} speed={} safety={} timeout={:?} retries={} approval={} scope={} repeatable={} version={:?}\n  in  {}\n  out {:?}",
+            d.name, tool.kind, d.speed.as_str(), d.safety.as_str(), d.timeout, d.retries,
+            d.requires_approval, d.scope.as_str(), d.repeatable, d.version, d.input_schema,
+            d.output_schema.as_ref().map(ToString::to_string)
+        )
+        .unwrap();
+    }
+    for server in &configuration.servers {
+        let endpoint = match &server.endpoint {
+            Endpoint::Stdio { command, args, env, env_keys, cwd } => format!(
+                "{command} {args:?} env={:?} keys={env_keys:?} in {}",
+                env.keys().collect::<Vec<_>>(),
+                cwd.display()
+            ),
+            Endpoint::Http { url, headers, auth } => format!(
+                "{url} headers={:?} auth={auth:?}",
+                headers.iter().map(|(name, _)| name).collect::<Vec<_>>()
+            ),
+        };
+        writeln!(
+            out,
+            "server {} {endpoint}\n  {:?} timeout={:?} exclude={:?} include={:?} roots={:?} weight={:?} dev={} retries={} approval={}",
+            server.name, server.protocol, server.timeout, server.exclude, server.include,
+            server.roots, server.routing_weight, server.dev, server.retries,
+            server.requires_approval
+        )
+        .unwrap();
+        for tool in &server.provides_tools {
+            let (status, safety) = (tool.status.as_str(), tool.safety.as_str());
+            writeln!(out, "  provides {} {status} {safety} {:?}", tool.name, tool.timeout).unwrap();
+        }
+    }
+    for problem in &configuration.problems {
+        let place = problem
+            .place
+            .as_ref()
+            .map_or_else(String::new, |p| format!("{}:{}:{}", p.file.display(), p.line, p.column));
+        let entry = problem.entry.as_deref().map_or_else(String::new, |e| format!("[{e}] "));
+        write!(out, "{place}: {:?}: {entry}{}", problem.severity, problem.message).unwrap();
+        if let Some(hint) = &problem.hint {
+            write!(out, " ({hint})").unwrap();
+        }
+        out.push('\n');
+    }
+    for entry in &configuration.disabled {
+        let role = if entry.role == FileRole::Tools { "tool" } else { "server" };
+        writeln!(out, "disabled {role} {}: {}", entry.name, entry.problem.message).unwrap();
+    }
+    let c = configuration;
+    let mut setting = |name: &str, value: String| {
+        if !value.is_empty() {
+            writeln!(out, "{name} {value}").unwrap();
+        }
+    };
+    for (name, profile) in &c.profiles {
+        setting("profile", format!("{name} {profile:?}"));
+    }
+    for rule in &c.policy {
+        setting("rule", format!("{} {:?}", rule.pattern, rule.action));
+    }
+    let plain = format!("{:?}", RecordSpec::default());
+    for (name, record) in [("stats", &c.stats), ("audit", &c.audit), ("history", &c.history)] {
+        setting(name, Some(format!("{record:?}")).filter(|r| *r != plain).unwrap_or_default());
+    }
+    for (name, path) in &c.scopes {
+        setting("scope", format!("{name} {}", path.display()));
+    }
+    out.replace(&base, "").replace(base.trim_end_matches('/'), ".")
+}
+
+fn check(path: &Path, kind: &str, text: &str) {
+    let stem = path.file_name().unwrap().to_str().unwrap();
+    insta::with_settings!({
+        snapshot_path => directory(kind),
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, { insta::assert_snapshot!(stem, text) });
+}
+
+#[test]
+fn right_files_give_no_problem() {
+    for path in files("valid") {
+        let configuration = load_one(&path);
+        assert!(
+            configuration.problems.is_empty(),
+            "{}: {:?}",
+            path.display(),
+            configuration.problems
+        );
+        check(&path, "valid", &shown(&configuration, &directory("valid")));
+    }
+}
+
+#[test]
+fn wrong_files_give_the_problems_of_their_snapshot() {
+    for path in files("invalid") {
+        let configuration = load_one(&path);
+        assert!(!configuration.problems.is_empty(), "{}", path.display());
+        let text = shown(&configuration, &directory("invalid"));
+        for problem in &configuration.problems {
+            let quoted = format!("{problem:?}");
+            for secret in ["hunter2", "ghp_0123", "sk-abcdefgh", "t0ken-of"] {
+                assert!(!quoted.contains(secret), "{quoted}");
+            }
+        }
+        check(&path, "invalid", &text);
+    }
+}
+
+#[test]
+fn the_embedded_files_are_right() {
+    let environment = FixedEnvironment { cwd: "/nowhere".into(), ..FixedEnvironment::default() };
+    let configuration = load(&LoadRequest::default(), &KINDS, &environment);
+    assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
+    assert_eq!(configuration.tools.len(), 14);
+    assert_eq!(configuration.servers.len(), 1);
+    let Endpoint::Stdio { command, args, .. } = &configuration.servers[0].endpoint else {
+        panic!("a child process")
+    };
+    assert_eq!(
+        (command.as_str(), args.as_slice()),
+        ("/usr/bin/toolhost", &["demo-server".to_owned()][..])
+    );
+    assert_eq!(configuration.servers[0].provides_tools.len(), 2);
+    assert!(configuration.disabled.is_empty());
+}

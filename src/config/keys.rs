@@ -1,0 +1,344 @@
+//! Every key the files may hold, with its spellings, its shape and one sentence about it.
+//!
+//! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
+//! files. Never does: give a key a meaning (see `resolve`).
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyWord {
+    /// The spelling used in messages.
+    pub name: &'static str,
+    /// Other spellings that mean the same.
+    pub aliases: &'static [&'static str],
+    /// The JSON Schema of its value, as JSON text.
+    pub shape: &'static str,
+    /// What it says, for people who hover over it.
+    pub about: &'static str,
+}
+
+const fn key(name: &'static str, shape: &'static str, about: &'static str) -> KeyWord {
+    KeyWord { name, aliases: &[], shape, about }
+}
+
+const fn also(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    shape: &'static str,
+    about: &'static str,
+) -> KeyWord {
+    KeyWord { name, aliases, shape, about }
+}
+
+/// The canonical name of `text` in `table`.
+pub fn canonical(table: &'static [KeyWord], text: &str) -> Option<&'static str> {
+    table.iter().find(|k| k.name == text || k.aliases.contains(&text)).map(|k| k.name)
+}
+
+const TEXT: &str = r#"{"type":"string"}"#;
+const TEXTS: &str = r#"{"type":"array","items":{"type":["string","number","boolean"]}}"#;
+const ONE_OR_TEXTS: &str =
+    r#"{"anyOf":[{"type":"string"},{"type":"array","items":{"type":["string","number"]}}]}"#;
+const PATTERNS: &str =
+    r#"{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}"#;
+const BOOL: &str = r#"{"type":"boolean"}"#;
+const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
+const DURATION: &str = r#"{"anyOf":[{"type":"number","minimum":0},{"type":"string","pattern":"^[0-9.]+ *(us|ms|s|sec|m|min|h|d)?$"}]}"#;
+const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
+const VALUES: &str =
+    r#"{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}"#;
+const TOOL_LIST: &str = r##"{"type":["array","null"],"items":{"$ref":"#/$defs/tool"}}"##;
+const SERVER_MAP: &str =
+    r##"{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/server"}}"##;
+
+/// Top-level keys of a file of tools.
+pub const TOOLS_FILE: &[KeyWord] = &[
+    key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
+    key("$schema", TEXT, "The schema an editor checks this file against."),
+    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
+    key(
+        "scopes",
+        r#"{"type":"object","additionalProperties":{"type":"string"}}"#,
+        "Names for directories. PROJECT_ROOT and AGENT_DATA_DIR are predefined.",
+    ),
+    key(
+        "schemas",
+        r#"{"type":"object","additionalProperties":{"type":["object","boolean"]}}"#,
+        "JSON Schemas that param_schema_ref and response_schema_ref name.",
+    ),
+    key("discover", PATTERNS, "Directories of more files like this one."),
+    also("tools", &["tools_config"], TOOL_LIST, "The tools."),
+    key("toolkits", TOOL_LIST, "Entries that give several tools each."),
+    key("components", TOOL_LIST, "Configured instances whose tools are named {component}-{tool}."),
+    key(
+        "profiles",
+        r##"{"type":"object","additionalProperties":{"$ref":"#/$defs/profile"}}"##,
+        "Named views: what one agent sees.",
+    ),
+    key("stats", r##"{"$ref":"#/$defs/record"}"##, "The usage statistics."),
+    key("audit", r##"{"$ref":"#/$defs/record"}"##, "The audit log."),
+    key("history", r##"{"$ref":"#/$defs/record"}"##, "The history of calls."),
+    key(
+        "policy",
+        r##"{"type":"array","items":{"$ref":"#/$defs/rule"}}"##,
+        "Rules about calls; the first match wins.",
+    ),
+];
+
+/// Keys every entry of a file of tools may have; its kind adds its own.
+pub const TOOL: &[KeyWord] = &[
+    also(
+        "name",
+        &["tool_name"],
+        r#"{"type":["string","number"]}"#,
+        "The tool's name: letters, digits, '_', '.', '-', at most 128.",
+    ),
+    key("title", TEXT, "A title for people."),
+    key("description", TEXT, "What it does, for people and models."),
+    also(
+        "parameters_schema",
+        &["parameters", "inputSchema", "input_schema"],
+        SCHEMA,
+        "JSON Schema of the arguments.",
+    ),
+    also("output_schema", &["outputSchema"], SCHEMA, "JSON Schema of the structured result."),
+    key("param_schema_ref", TEXT, "The name of the arguments' schema under 'schemas'."),
+    key("response_schema_ref", TEXT, "The name of the result's schema under 'schemas'."),
+    key("category", TEXT, "The heading it is listed under."),
+    key(
+        "speed",
+        r#"{"enum":["instant","fast","medium","slow"]}"#,
+        "How fast it is; sets the timeout when none is named: 1, 5, 30 or 300 seconds.",
+    ),
+    key(
+        "safety",
+        r#"{"enum":["native","sandboxed","external"]}"#,
+        "What surrounds it while it runs.",
+    ),
+    key("source", r#"{"enum":["internal","mcp"]}"#, "Where it comes from; in this file: internal."),
+    key("version", r#"{"type":["string","number"]}"#, "The author's version of the definition."),
+    key("timeout", DURATION, "The limit of one attempt."),
+    key("retries", COUNT, "How often a failed attempt is repeated."),
+    key(
+        "requires_approval",
+        r#"{"anyOf":[{"type":"boolean"},{"type":"array","items":{"type":"string"}}]}"#,
+        "Ask a person before each call; a list names tools of a toolkit.",
+    ),
+    key(
+        "scope",
+        TEXT,
+        "global (default) or session; for toolkits and components the name of a directory.",
+    ),
+    key("annotations", r##"{"$ref":"#/$defs/annotations"}"##, "Claims about effects, as in MCP."),
+    also(
+        "kind",
+        &["provider_type", "type"],
+        TEXT,
+        "Which kind of tool it is, when the other keys do not say.",
+    ),
+    key("disabled", BOOL, "Leave it out."),
+    key("enabled", BOOL, "The opposite of disabled."),
+];
+
+/// MCP's hints.
+pub const ANNOTATIONS: &[KeyWord] = &[
+    key("title", TEXT, "A title for people."),
+    key("readOnlyHint", BOOL, "It changes nothing."),
+    key("destructiveHint", BOOL, "It may destroy something; a call asks first."),
+    key("idempotentHint", BOOL, "Calling it twice is the same as calling it once."),
+    key("openWorldHint", BOOL, "It reaches out of its own closed world."),
+];
+
+/// Keys of `defaults`.
+pub const DEFAULTS: &[KeyWord] = &[
+    key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
+    key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
+    key("base_url", TEXT, "What a relative endpoint_url is joined to."),
+    key("max_response_bytes", COUNT, "The largest response of an API tool."),
+];
+
+/// Keys of a profile.
+pub const PROFILE: &[KeyWord] = &[
+    key("include", PATTERNS, "Only names that match one of these patterns."),
+    key("exclude", PATTERNS, "Not these."),
+    key("servers", PATTERNS, "Only tools of these servers."),
+    key("categories", PATTERNS, "Only tools of these categories."),
+    key("safety", PATTERNS, "Only tools of these safety levels."),
+    key("description", TEXT, "What this view is for."),
+];
+
+/// Keys of `stats`, `audit` and `history`.
+pub const RECORD: &[KeyWord] = &[
+    key("enabled", BOOL, "Whether it is kept."),
+    key("path", TEXT, "Where it is kept, when not in the state directory."),
+    key("sync", BOOL, "Whether each line is forced to the disk."),
+    key("retention", DURATION, "How long rows are kept."),
+];
+
+/// Keys of a policy rule.
+pub const RULE: &[KeyWord] = &[
+    key("match", TEXT, "A pattern over full names."),
+    key("action", r#"{"enum":["allow","ask","deny"]}"#, "What to do."),
+];
+
+/// Top-level keys of a file of servers.
+pub const SERVERS_FILE: &[KeyWord] = &[
+    key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
+    key("$schema", TEXT, "The schema an editor checks this file against."),
+    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
+    also("mcp_servers", &["mcpServers", "servers"], SERVER_MAP, "The servers, by name."),
+    key(
+        "clients",
+        r##"{"type":"array","items":{"$ref":"#/$defs/server"}}"##,
+        "The servers as a list, each with its client_id.",
+    ),
+    key("name", TEXT, "A name for the file."),
+    key("description", TEXT, "What the file is for."),
+    key("inputs", r#"{"type":"array"}"#, "Questions of another editor; not asked here."),
+];
+
+/// Keys of a server.
+pub const SERVER: &[KeyWord] = &[
+    also("name", &["client_id"], TEXT, "The server's name, where it is not the key."),
+    key("description", TEXT, "What it is for."),
+    key("command", ONE_OR_TEXTS, "The program to start; with a list, its arguments too."),
+    key("args", TEXTS, "The program's arguments."),
+    key("server_path", TEXT, "A program to start; a .py file is run by python3."),
+    key("env", VALUES, "Variables for the program."),
+    key("env_keys", TEXTS, "Names of variables passed through from this environment."),
+    key("cwd", TEXT, "The program's working directory; default: this file's."),
+    also("url", &["baseUrl", "serverUrl", "httpUrl"], TEXT, "Where the server listens."),
+    key("headers", VALUES, "Headers of every request."),
+    key(
+        "auth",
+        r##"{"anyOf":[{"$ref":"#/$defs/auth"},{"enum":["none"]}]}"##,
+        "How to authenticate.",
+    ),
+    also(
+        "transport",
+        &["type"],
+        r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse"]}"#,
+        "How to talk to it, when the other keys do not say.",
+    ),
+    key(
+        "protocol",
+        r#"{"enum":["auto","legacy","2026-07-28","modern"]}"#,
+        "Which lifecycle to speak.",
+    ),
+    key("timeout", DURATION, "Silence that ends a call."),
+    also(
+        "start_timeout",
+        &["startup_timeout", "startup_timeout_sec"],
+        DURATION,
+        "Bound on starting and agreeing on a version.",
+    ),
+    also(
+        "exclude",
+        &["disabledTools", "blockedTools", "excludedTools", "excludeTools"],
+        PATTERNS,
+        "Tools, prompts and resources to leave out; patterns with *.",
+    ),
+    also(
+        "include",
+        &["allowedTools", "includeTools", "available_tools"],
+        PATTERNS,
+        "Only these tools; patterns with *.",
+    ),
+    key(
+        "roots",
+        r#"{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"object"}]}}"#,
+        "Roots offered to the server: file URIs or paths.",
+    ),
+    key(
+        "capabilities",
+        r#"{"type":["array","object"]}"#,
+        "What the server is said to offer; asked from the server itself.",
+    ),
+    key(
+        "routing_weight",
+        r#"{"type":"number","minimum":0}"#,
+        "1.0 is primary, below is backup, when several servers offer one tool.",
+    ),
+    key(
+        "sandbox",
+        r#"{"enum":["none","limits","landlock","bwrap"]}"#,
+        "Confinement of the program; in this version: none.",
+    ),
+    key("dev", BOOL, "Definition changes never block."),
+    key("disabled", BOOL, "Leave it out."),
+    key("enabled", BOOL, "The opposite of disabled."),
+    key(
+        "provides_tools",
+        r##"{"type":"array","items":{"$ref":"#/$defs/declared_tool"}}"##,
+        "Tools the server is expected to offer, listed without connecting.",
+    ),
+    key("retries", COUNT, "How often a failed attempt of a repeatable tool is repeated."),
+    key("requires_approval", BOOL, "Ask a person before each call."),
+];
+
+/// Keys of `auth`.
+pub const AUTH: &[KeyWord] = &[
+    key(
+        "type",
+        r#"{"enum":["bearer","none","oauth","client_credentials"]}"#,
+        "The way; in this version: bearer or none.",
+    ),
+    key("token_env_var", TEXT, "The variable that holds the bearer token."),
+    key("token", TEXT, "The bearer token itself, as a reference such as ${VAR} or ${file:PATH}."),
+];
+
+/// The key of `known` that `text` probably was meant to be.
+pub fn suggestion<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let lower = text.to_lowercase();
+    known
+        .map(|word| (strsim::damerau_levenshtein(&lower, &word.to_lowercase()), word))
+        .filter(|(distance, word)| *distance <= word.len().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// All spellings of a table.
+pub fn spellings(table: &[KeyWord]) -> impl Iterator<Item = &str> {
+    table.iter().flat_map(|k| std::iter::once(k.name).chain(k.aliases.iter().copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: [&[KeyWord]; 10] = [
+        TOOLS_FILE,
+        TOOL,
+        ANNOTATIONS,
+        DEFAULTS,
+        PROFILE,
+        RECORD,
+        RULE,
+        SERVERS_FILE,
+        SERVER,
+        AUTH,
+    ];
+
+    #[test]
+    fn every_shape_is_json_and_no_spelling_means_two_things() {
+        for table in TABLES {
+            let mut seen = std::collections::BTreeSet::new();
+            for word in spellings(table) {
+                assert!(seen.insert(word), "{word} stands twice");
+            }
+            for key in table {
+                let shape: Result<serde_json::Value, _> = serde_json::from_str(key.shape);
+                assert!(shape.is_ok(), "{}", key.name);
+                assert!(key.about.ends_with('.'), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn near_misses_are_suggested_and_far_ones_are_not() {
+        let of = |text| suggestion(text, spellings(TOOL));
+        assert_eq!(of("descripton"), Some("description"));
+        assert_eq!(of("time_out"), Some("timeout"));
+        assert_eq!(of("inputschema"), Some("inputSchema"));
+        assert_eq!(of("colour"), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! JSON with comments and trailing commas, as editors write it.
+//!
+//! Strings and numbers are handed to `serde_json` piece by piece; this file only knows the
+//! structure, so that every key and value keeps its position.
+
+use std::sync::Arc;
+
+use super::{Builder, Parsed};
+use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
+use crate::model::Problem;
+
+/// Parses one JSON value.
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Problem> {
+    let start = Position { line: 1, column: 1 };
+    let mut reader = Reader { text, offset: 0, builder: Builder::new(source), position: start };
+    reader.skip_blank()?;
+    if reader.peek().is_none() {
+        let root = reader.builder.node(NodeValue::Null, reader.position);
+        return Ok(Parsed { root, duplicates: Vec::new() });
+    }
+    let root = reader.value(0)?;
+    reader.skip_blank()?;
+    if reader.peek().is_some() {
+        return Err(reader.problem("text after the end of the JSON value"));
+    }
+    Ok(Parsed { root, duplicates: reader.builder.duplicates })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    offset: usize,
+    builder: Builder,
+    position: Position,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.offset..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.offset).copied()
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Problem {
+        self.builder.problem(self.position, message)
+    }
+
+    /// Moves on by `bytes`, counting lines and columns.
+    fn advance(&mut self, bytes: usize) {
+        let end = (self.offset + bytes).min(self.text.len());
+        for c in self.text.get(self.offset..end).unwrap_or_default().chars() {
+            if c == '\n' {
+                self.position.line = self.position.line.saturating_add(1);
+                self.position.column = 1;
+            } else {
+                self.position.column = self.position.column.saturating_add(1);
+            }
+        }
+        self.offset = end;
+    }
+
+    /// Skips white space and comments.
+    fn skip_blank(&mut self) -> Result<(), Problem> {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+            if blank > 0 {
+                self.advance(blank);
+            } else if rest.starts_with("//") {
+                self.advance(rest.find('\n').unwrap_or(rest.len()));
+            } else if rest.starts_with("/*") {
+                let Some(end) = rest.find("*/") else {
+                    return Err(self.problem("this comment is never closed"));
+                };
+                self.advance(end + 2);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, Problem> {
+        let at = self.position;
+        self.builder.count(1, depth, at)?;
+        let value = match self.peek() {
+            Some(b'{') => self.map(depth)?,
+            Some(b'[') => self.list(depth)?,
+            Some(b'"') => NodeValue::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(_) => self.word()?,
+            None => return Err(self.problem("the file ends where a value is expected")),
+        };
+        Ok(self.builder.node(value, at))
+    }
+
+    fn map(&mut self, depth: usize) -> Result<NodeValue, Problem> {
+        let mut entries = Vec::new();
+        self.advance(1);
+        loop {
+            self.skip_blank()?;
+            match self.peek() {
+                Some(b'}') => break,
+                Some(b'"') => {}
+                _ => return Err(self.problem("expected a key in double quotes or '}'")),
+            }
+            let position = self.position;
+            let text = self.string()?;
+            self.skip_blank()?;
+            if self.peek() != Some(b':') {
+                return Err(self.problem("expected ':' after the key"));
+            }
+            self.advance(1);
+            self.skip_blank()?;
+            let value = self.value(depth + 1)?;
+            entries.push((Key { text, position }, value));
+            if !self.comma(b'}')? {
+                break;
+            }
+        }
+        self.advance(1);
+        self.builder.find_duplicates(&entries);
+        Ok(NodeValue::Map(entries))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<NodeValue, Problem> {
+        let mut items = Vec::new();
+        self.advance(1);
+        loop {
+            self.skip_blank()?;
+            if self.peek() == Some(b']') {
+                break;
+            }
+            items.push(self.value(depth + 1)?);
+            if !self.comma(b']')? {
+                break;
+            }
+        }
+        self.advance(1);
+        Ok(NodeValue::List(items))
+    }
+
+    /// Takes a comma (true), or stays before the closing bracket (false).
+    fn comma(&mut self, close: u8) -> Result<bool, Problem> {
+        self.skip_blank()?;
+        match self.peek() {
+            Some(b',') => {
+                self.advance(1);
+                Ok(true)
+            }
+            Some(found) if found == close => Ok(false),
+            _ => Err(self.problem(format!("expected ',' or '{}'", close as char))),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, Problem> {
+        let mut escaped = false;
+        let length = self.rest().bytes().skip(1).position(|b| {
+            let ends = b == b'"' && !escaped;
+            escaped = b == b'\\' && !escaped;
+            ends
+        });
+        let Some(length) = length else {
+            return Err(self.problem("this text is never closed"));
+        };
+        let piece = self.rest().get(..length + 2).unwrap_or_default();
+        let Ok(text) = serde_json::from_str(piece) else {
+            return Err(self.problem("this text holds a wrong escape or a raw control character"));
+        };
+        self.advance(piece.len());
+        Ok(text)
+    }
+
+    fn number(&mut self) -> Result<NodeValue, Problem> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+        let piece = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let Ok(number) = serde_json::from_str(piece) else {
+            return Err(self.problem(format!("'{piece}' is not a number")));
+        };
+        self.advance(piece.len());
+        Ok(NodeValue::Number(number))
+    }
+
+    fn word(&mut self) -> Result<NodeValue, Problem> {
+        for (word, value) in [
+            ("true", NodeValue::Bool(true)),
+            ("false", NodeValue::Bool(false)),
+            ("null", NodeValue::Null),
+        ] {
+            if self.rest().starts_with(word) {
+                self.advance(word.len());
+                return Ok(value);
+            }
+        }
+        Err(self.problem("expected a JSON value"))
+    }
+}

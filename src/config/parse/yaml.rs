@@ -1,0 +1,272 @@
+//! YAML 1.2 from parser events, with anchors, aliases and `<<` merges.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_yaml::granit_parser::{
+    self as events, Event, Marker, Parser, ScalarStyle, Span, StrInput, Tag,
+};
+
+use super::{Builder, MAX_DEPTH, Parsed, scalar};
+use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
+use crate::model::Problem;
+
+/// How many anchors one file may set.
+const MAX_ANCHORS: usize = 200;
+/// How many aliases one file may use.
+const MAX_ALIASES: usize = 1_000;
+/// How many values aliases may add to one file.
+const MAX_COPIED: usize = 20_000;
+
+/// Parses one YAML document.
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Problem> {
+    let mut options = events::Options::default();
+    options.set_emit_comments(false);
+    // The composer's own limit speaks first; these only bound what the scanner keeps.
+    options.flow_nesting_limit = MAX_DEPTH * 2;
+    options.block_nesting_limit = MAX_DEPTH * 2;
+    let mut composer = Composer {
+        events: Parser::new_from_str_with_options(text, options),
+        builder: Builder::new(source),
+        anchors: HashMap::new(),
+        aliases: 0,
+        copied: 0,
+    };
+    let root = composer.document()?;
+    Ok(Parsed { root, duplicates: composer.builder.duplicates })
+}
+
+struct Composer<'a> {
+    events: Parser<'a, StrInput<'a>>,
+    builder: Builder,
+    anchors: HashMap<usize, Anchored>,
+    aliases: usize,
+    copied: usize,
+}
+
+/// A value that aliases may repeat.
+struct Anchored {
+    node: Node,
+    /// How many values it holds, itself included.
+    size: usize,
+    /// How many levels it nests.
+    height: usize,
+}
+
+impl<'a> Composer<'a> {
+    fn document(&mut self) -> Result<Node, Problem> {
+        let start = Position { line: 1, column: 1 };
+        let mut root = None;
+        while let Some((event, span)) = self.next()? {
+            match event {
+                Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+                Event::StreamEnd => break,
+                _ if root.is_some() => {
+                    return Err(self
+                        .builder
+                        .problem(position(&span.start), "a second document starts here")
+                        .hint("keep one document in a file; `discover:` reads a whole directory"));
+                }
+                event => root = Some(self.value(event, &span, 0)?),
+            }
+        }
+        Ok(root.unwrap_or_else(|| self.builder.node(NodeValue::Null, start)))
+    }
+
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Problem> {
+        match self.events.next_event() {
+            None => Ok(None),
+            Some(Ok(event)) => Ok(Some(event)),
+            Some(Err(error)) => {
+                let info = error.info();
+                let what = if info.is_empty() { "this is not YAML".to_owned() } else { info };
+                Err(self.builder.problem(position(error.marker()), what))
+            }
+        }
+    }
+
+    /// The next event inside a collection, where the stream cannot end.
+    fn expect(&mut self, at: Position) -> Result<(Event<'a>, Span), Problem> {
+        self.next()?.ok_or_else(|| self.builder.problem(at, "the file ends in the middle"))
+    }
+
+    fn value(&mut self, event: Event<'a>, span: &Span, depth: usize) -> Result<Node, Problem> {
+        let at = position(&span.start);
+        self.builder.count(1, depth, at)?;
+        let before = self.builder.nodes;
+        let (node, anchor) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let value = self.scalar(text, style, tag.as_deref(), at)?;
+                (self.builder.node(value, at), anchor)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.check_collection_tag(tag.as_deref(), "seq", at)?;
+                (self.list(at, depth)?, anchor)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.check_collection_tag(tag.as_deref(), "map", at)?;
+                (self.map(at, depth)?, anchor)
+            }
+            Event::Alias(id) => return self.alias(id, depth, at),
+            other => {
+                let message = format!("unexpected YAML structure ({other:?})");
+                return Err(self.builder.problem(at, message));
+            }
+        };
+        if anchor != 0 {
+            if self.anchors.len() >= MAX_ANCHORS {
+                return Err(self.builder.problem(at, format!("more than {MAX_ANCHORS} anchors")));
+            }
+            let size = 1 + self.builder.nodes - before;
+            let height = height(&node);
+            self.anchors.insert(anchor, Anchored { node: node.clone(), size, height });
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, id: usize, depth: usize, at: Position) -> Result<Node, Problem> {
+        self.aliases += 1;
+        if self.aliases > MAX_ALIASES {
+            return Err(self.builder.problem(at, format!("more than {MAX_ALIASES} aliases")));
+        }
+        let Some(anchored) = self.anchors.get(&id) else {
+            return Err(self.builder.problem(at, "the alias refers to a value it stands in"));
+        };
+        // Counted before it is copied, so that a bomb costs nothing.
+        self.copied += anchored.size;
+        if self.copied > MAX_COPIED {
+            let message = format!("aliases repeat more than {MAX_COPIED} values");
+            return Err(self.builder.problem(at, message));
+        }
+        self.builder.count(anchored.size, depth + anchored.height, at)?;
+        Ok(anchored.node.clone())
+    }
+
+    fn list(&mut self, at: Position, depth: usize) -> Result<Node, Problem> {
+        let mut items = Vec::new();
+        loop {
+            match self.expect(at)? {
+                (Event::SequenceEnd, _) => break,
+                (event, span) => items.push(self.value(event, &span, depth + 1)?),
+            }
+        }
+        Ok(self.builder.node(NodeValue::List(items), at))
+    }
+
+    fn map(&mut self, at: Position, depth: usize) -> Result<Node, Problem> {
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut merged = Vec::new();
+        let at = loop {
+            let (event, span) = self.expect(at)?;
+            let key_at = position(&span.start);
+            let (text, is_merge) = match event {
+                Event::MappingEnd => break at,
+                Event::Scalar(text, style, ..) => {
+                    let is_merge = text == "<<" && style == ScalarStyle::Plain;
+                    (text.into_owned(), is_merge)
+                }
+                Event::Alias(id) => match self.alias(id, depth, key_at)?.value {
+                    NodeValue::Text(text) => (text, false),
+                    _ => return Err(self.builder.problem(key_at, "a key has to be text")),
+                },
+                _ => return Err(self.builder.problem(key_at, "a key has to be text")),
+            };
+            let (event, span) = self.expect(key_at)?;
+            let value = self.value(event, &span, depth + 1)?;
+            if is_merge {
+                merged.push(value);
+            } else {
+                entries.push((Key { text, position: key_at }, value));
+            }
+        };
+        self.builder.find_duplicates(&entries);
+        for value in merged {
+            self.merge(&mut entries, value)?;
+        }
+        Ok(self.builder.node(NodeValue::Map(entries), at))
+    }
+
+    /// Adds the keys of a merged mapping (or of several) that are not there yet.
+    fn merge(&self, entries: &mut Vec<(Key, Node)>, value: Node) -> Result<(), Problem> {
+        match value.value {
+            NodeValue::Map(more) => {
+                for (key, value) in more {
+                    if !entries.iter().any(|(k, _)| k.text == key.text) {
+                        entries.push((key, value));
+                    }
+                }
+                Ok(())
+            }
+            NodeValue::List(items) => items.into_iter().try_for_each(|i| self.merge(entries, i)),
+            _ => Err(self.builder.problem(value.position, "only a mapping can be merged with <<")),
+        }
+    }
+
+    fn scalar(
+        &self,
+        text: Cow<'a, str>,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        at: Position,
+    ) -> Result<NodeValue, Problem> {
+        let plain = || {
+            scalar::resolve(&text).map_err(|why| self.builder.problem(at, format!("{text}: {why}")))
+        };
+        let Some(tag) = tag else {
+            return match style {
+                ScalarStyle::Plain => plain(),
+                _ => Ok(NodeValue::Text(text.into_owned())),
+            };
+        };
+        let wanted = tag.core_suffix();
+        let value = match wanted {
+            // The non-specific tag `!` and `!!str` both say "text".
+            Some("str") => return Ok(NodeValue::Text(text.into_owned())),
+            Some("null" | "bool" | "int" | "float") => plain()?,
+            _ => return Err(self.unknown_tag(tag, at)),
+        };
+        let fits = matches!(
+            (&value, wanted),
+            (NodeValue::Null, Some("null"))
+                | (NodeValue::Bool(_), Some("bool"))
+                | (NodeValue::Number(_), Some("int" | "float"))
+        );
+        if fits {
+            Ok(value)
+        } else {
+            Err(self.builder.problem(at, format!("'{text}' does not fit its tag")))
+        }
+    }
+
+    fn check_collection_tag(
+        &self,
+        tag: Option<&Tag>,
+        core: &str,
+        at: Position,
+    ) -> Result<(), Problem> {
+        match tag {
+            Some(tag) if tag.core_suffix() != Some(core) => Err(self.unknown_tag(tag, at)),
+            _ => Ok(()),
+        }
+    }
+
+    fn unknown_tag(&self, tag: &Tag, at: Position) -> Problem {
+        self.builder.problem(at, format!("the tag {} is not allowed here", tag.original()))
+    }
+}
+
+/// How many levels of collections stand below `node`.
+fn height(node: &Node) -> usize {
+    let children: &mut dyn Iterator<Item = &Node> = match &node.value {
+        NodeValue::List(items) => &mut items.iter(),
+        NodeValue::Map(entries) => &mut entries.iter().map(|(_, v)| v),
+        _ => return 0,
+    };
+    children.map(|child| 1 + height(child)).max().unwrap_or(0)
+}
+
+fn position(marker: &Marker) -> Position {
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Position { line: number(marker.line()), column: number(marker.col()).saturating_add(1) }
+}

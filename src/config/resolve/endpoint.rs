@@ -1,0 +1,214 @@
+//! How to reach a server: a child process or an address.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::{FileContext, Findings, auth};
+use crate::config::node::Node;
+use crate::config::spec::Endpoint;
+use crate::model::Problem;
+
+/// The spellings of `url`.
+pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
+
+/// The endpoint of an expanded entry; nothing after a finding that leaves none.
+pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Option<Endpoint> {
+    check_sandbox(entry, findings);
+    let transport = transport(entry, findings).ok()?;
+    let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
+    let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
+    match (url, program) {
+        (Some(url), Some(_)) => {
+            findings.error(url.place(), "'url' and 'command' exclude each other");
+            None
+        }
+        (None, None) => {
+            let message = "nothing says how to reach this server";
+            let problem = Problem::error(message).hint("add 'command' or 'url'");
+            findings.problems.push(problem.at(entry.place()));
+            None
+        }
+        (Some(url), None) if transport == Some("stdio") => {
+            findings.error(url.place(), "a stdio server needs 'command', not 'url'");
+            None
+        }
+        (None, Some(program)) if transport == Some("http") => {
+            findings.error(program.place(), "an http server needs 'url', not 'command'");
+            None
+        }
+        (Some(url), None) => http(entry, url, file, findings),
+        (None, Some(program)) => stdio(entry, program, file, findings),
+    }
+}
+
+/// A finding says what is wrong.
+struct Told;
+
+/// The transport the entry names, if it names one: `stdio` or `http`.
+fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<&'static str>, Told> {
+    let Some((_, node)) = entry.get_any(&["transport", "type"]) else { return Ok(None) };
+    match findings.take(node.as_text()).ok_or(Told)? {
+        "stdio" => Ok(Some("stdio")),
+        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => Ok(Some("http")),
+        "sse" => {
+            let problem = Problem::error(
+                "the transport sse was replaced by streamable http and is not spoken here",
+            )
+            .hint("most servers answer streamable http at the same address: set type: http");
+            findings.problems.push(problem.at(node.place()));
+            Err(Told)
+        }
+        other => {
+            let message = format!("'{other}' is no transport; it is one of stdio, http");
+            findings.error(node.place(), message);
+            Err(Told)
+        }
+    }
+}
+
+/// Confinement is refused, not weakened, while it cannot be given.
+fn check_sandbox(entry: &Node, findings: &mut Findings) {
+    let Some(node) = entry.get("sandbox") else { return };
+    match findings.take(node.as_text()) {
+        Some("none") | None => {}
+        Some(level @ ("limits" | "landlock" | "bwrap")) => findings.problems.push(
+            Problem::error(format!("sandbox '{level}' is not in this version yet"))
+                .hint("the server is not started with less than its entry asks for")
+                .at(node.place()),
+        ),
+        Some(other) => {
+            let words = "none, limits, landlock, bwrap";
+            findings.error(node.place(), format!("'{other}' is no sandbox; it is one of {words}"));
+        }
+    }
+}
+
+fn http(
+    entry: &Node,
+    node: &Node,
+    file: &FileContext<'_>,
+    findings: &mut Findings,
+) -> Option<Endpoint> {
+    let text = findings.take(node.as_text())?;
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(why) => {
+            findings.error(node.place(), format!("this is no URL: {why}"));
+            return None;
+        }
+    };
+    match url.scheme() {
+        "http" | "https" if url.host().is_some() => {}
+        "unix" => {
+            findings.error(node.place(), "unix sockets are not in this version yet");
+            return None;
+        }
+        other => {
+            findings.error(
+                node.place(),
+                format!("the scheme '{other}' is not spoken; use http or https"),
+            );
+            return None;
+        }
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        let problem = Problem::error("a URL must not carry a user name or a password");
+        findings
+            .problems
+            .push(problem.hint("use headers or auth: URLs are shown and logged").at(node.place()));
+        return None;
+    }
+    for key in ["args", "env", "env_keys", "cwd"] {
+        if let Some(key) = entry.key(key) {
+            let message = format!("'{}' has no meaning beside 'url'", key.text);
+            findings.warn(entry.place_of(key), message);
+        }
+    }
+    let headers = auth::headers(entry, findings);
+    let auth = auth::resolve(entry, file, findings);
+    let secret = !matches!(auth, crate::config::spec::AuthSpec::None)
+        || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
+    auth::check_transport(&url, secret, node, findings);
+    Some(Endpoint::Http { url, headers, auth })
+}
+
+fn stdio(
+    entry: &Node,
+    program: &Node,
+    file: &FileContext<'_>,
+    findings: &mut Findings,
+) -> Option<Endpoint> {
+    let mut argv = findings.take(program.as_texts())?.into_iter();
+    let Some(mut command) = argv.next().filter(|c| !c.trim().is_empty()) else {
+        findings.error(program.place(), "the command is empty");
+        return None;
+    };
+    let mut args: Vec<String> = argv.collect();
+    if entry.get("command").is_none() {
+        let path = file.base_dir.join(&command).to_string_lossy().into_owned();
+        let interpreter = match Path::new(&path).extension().and_then(|e| e.to_str()) {
+            Some("py") => Some("python3"),
+            Some("js" | "mjs" | "cjs") => Some("node"),
+            _ => None,
+        };
+        match interpreter {
+            Some(interpreter) => {
+                args.insert(0, path);
+                interpreter.clone_into(&mut command);
+            }
+            None => command = path,
+        }
+    }
+    if let Some(node) = entry.get("args").filter(|n| !n.is_null()) {
+        args.extend(findings.take(node.as_texts()).unwrap_or_default());
+    }
+    if command.contains('/') {
+        command = tidy(&file.base_dir.join(command)).to_string_lossy().into_owned();
+    } else if command.contains(char::is_whitespace) {
+        let mut problem = Problem::warning("the command is one program, it is not split at blanks");
+        problem.hint = Some("write a list, or use 'args'".to_owned());
+        findings.problems.push(problem.at(program.place()));
+    }
+    if std::iter::once(&command).chain(&args).any(|text| text.contains('\0')) {
+        findings.error(program.place(), "a command cannot hold a NUL character");
+        return None;
+    }
+    let cwd = match entry.get("cwd").filter(|n| !n.is_null()) {
+        Some(node) => tidy(&file.base_dir.join(findings.take(node.as_text())?)),
+        None => file.default_cwd.clone(),
+    };
+    for key in ["headers", "auth"] {
+        if let Some(key) = entry.key(key) {
+            let message = format!("'{}' has no meaning beside 'command'", key.text);
+            findings.warn(entry.place_of(key), message);
+        }
+    }
+    let env = variables(entry, findings);
+    let env_keys = match entry.get("env_keys").filter(|n| !n.is_null()) {
+        Some(node) => findings.take(node.as_texts()).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    Some(Endpoint::Stdio { command, args, env, env_keys, cwd })
+}
+
+fn variables(entry: &Node, findings: &mut Findings) -> BTreeMap<String, SecretString> {
+    let mut variables = BTreeMap::new();
+    let Some(node) = entry.get("env").filter(|n| !n.is_null()) else { return variables };
+    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+        let Some(text) = findings.take(value.as_scalar_text()) else { continue };
+        if key.text.is_empty() || key.text.contains(['=', '\0']) || text.contains('\0') {
+            findings.error(node.place_of(key), format!("'{}' cannot be a variable", key.text));
+            continue;
+        }
+        variables.insert(key.text.clone(), SecretString::from(text));
+    }
+    variables
+}
+
+/// The path without `.` components. `..` stays: it may cross a link.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}

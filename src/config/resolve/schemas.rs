@@ -1,0 +1,232 @@
+//! Schemas of entries: inline, named under `schemas:`, or in files beside the configuration.
+//!
+//! A `$ref` to a file is replaced by what the file holds, so that a schema is complete by itself:
+//! at the root it takes the root's place, elsewhere the file moves into `$defs`.
+
+use std::path::{Component, Path};
+
+use serde_json::{Map, Value};
+
+use super::FileContext;
+use crate::config::node::{Node, NodeValue};
+use crate::config::{keys, parse, read};
+use crate::model::Problem;
+
+/// How many files one schema may pull in.
+const MAX_FILES: usize = 32;
+
+/// The schema at `node`, complete.
+pub fn inline(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
+    let schema = match &node.value {
+        NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
+        _ => return Err(node.expected("a JSON Schema")),
+    };
+    if !refers_to_files(&schema) {
+        return Ok(schema);
+    }
+    complete(schema, &file.base_dir).map_err(|why| Problem::error(why).at(node.place()))
+}
+
+/// The schema that `node` names under the file's `schemas`.
+pub fn named(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
+    let name = node.as_text()?;
+    let known = file.schemas.as_ref().map(Node::entries).unwrap_or_default();
+    if let Some((_, schema)) = known.iter().find(|(key, _)| key.text == name) {
+        return inline(schema, file);
+    }
+    let mut problem = Problem::error(format!("no schema '{name}' under 'schemas'"));
+    if let Some(meant) = keys::suggestion(name, known.iter().map(|(key, _)| key.text.as_str())) {
+        problem = problem.hint(format!("did you mean '{meant}'?"));
+    }
+    Err(problem.at(node.place()))
+}
+
+/// Whether a schema can accept an object at all, as far as its `type` says.
+pub fn takes_an_object(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(word)) => word == "object",
+        Some(Value::Array(words)) => words.iter().any(|w| w == "object"),
+        _ => *schema != Value::Bool(false),
+    }
+}
+
+/// The file part of a `$ref`; nothing for references inside the schema and for URLs, which are
+/// never fetched.
+fn file_part(reference: &str) -> Option<(&str, &str)> {
+    let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+    (!path.is_empty() && !path.contains(':')).then_some((path, fragment))
+}
+
+fn refers_to_files(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.iter().any(|(key, value)| match value {
+            Value::String(text) if key == "$ref" => file_part(text).is_some(),
+            other => refers_to_files(other),
+        }),
+        Value::Array(items) => items.iter().any(refers_to_files),
+        _ => false,
+    }
+}
+
+fn complete(schema: Value, base: &Path) -> Result<Value, String> {
+    let mut files = Files { base, loaded: Vec::new() };
+    let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
+        Some((path, fragment)) => {
+            let index = files.load(path)?;
+            let document = files.loaded[index].document.clone();
+            let part = document.pointer(fragment).ok_or_else(|| nothing_at(path, fragment))?;
+            // A whole file keeps its references: it becomes the root they count from.
+            let owner = (!fragment.is_empty()).then_some(index);
+            files.rewrite(part.clone(), owner)?
+        }
+        None => files.rewrite(schema, None)?,
+    };
+    let mut defs = Map::new();
+    // Rewriting one file may put the next one into use.
+    while let Some(index) = files.loaded.iter().position(|f| f.used && !f.done) {
+        files.loaded[index].done = true;
+        let document = files.loaded[index].document.clone();
+        defs.insert(def_name(index), files.rewrite(document, Some(index))?);
+    }
+    match root {
+        Value::Object(mut root) if !defs.is_empty() => {
+            let own = root.entry("$defs").or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(own) = own {
+                own.extend(defs);
+            }
+            Ok(Value::Object(root))
+        }
+        other => Ok(other),
+    }
+}
+
+fn def_name(index: usize) -> String {
+    format!("file{index}")
+}
+
+fn nothing_at(path: &str, fragment: &str) -> String {
+    format!("{path} has nothing at '#{fragment}'")
+}
+
+struct Files<'a> {
+    base: &'a Path,
+    loaded: Vec<Loaded>,
+}
+
+struct Loaded {
+    path: String,
+    document: Value,
+    /// Whether the finished schema refers to it.
+    used: bool,
+    /// Whether it has moved into the finished schema.
+    done: bool,
+}
+
+impl Files<'_> {
+    /// Makes every reference point into the finished schema. `owner` is the file `value` is from.
+    fn rewrite(&mut self, value: Value, owner: Option<usize>) -> Result<Value, String> {
+        Ok(match value {
+            Value::Object(map) => {
+                let mut out = Map::with_capacity(map.len());
+                for (key, value) in map {
+                    let value = match value {
+                        Value::String(text) if key == "$ref" => {
+                            Value::String(self.reference(text, owner)?)
+                        }
+                        other => self.rewrite(other, owner)?,
+                    };
+                    out.insert(key, value);
+                }
+                Value::Object(out)
+            }
+            Value::Array(items) => Value::Array(
+                items.into_iter().map(|i| self.rewrite(i, owner)).collect::<Result<_, _>>()?,
+            ),
+            other => other,
+        })
+    }
+
+    fn reference(&mut self, text: String, owner: Option<usize>) -> Result<String, String> {
+        let (index, fragment) = match (file_part(&text), owner, text.strip_prefix('#')) {
+            (Some((path, fragment)), ..) => {
+                let index = self.load(path)?;
+                if self.loaded[index].document.pointer(fragment).is_none() {
+                    return Err(nothing_at(path, fragment));
+                }
+                (index, fragment)
+            }
+            (None, Some(index), Some(fragment)) => (index, fragment),
+            _ => return Ok(text),
+        };
+        self.loaded[index].used = true;
+        Ok(format!("#/$defs/{}{fragment}", def_name(index)))
+    }
+
+    /// Reads a file beside the configuration, once.
+    fn load(&mut self, path: &str) -> Result<usize, String> {
+        if let Some(index) = self.loaded.iter().position(|file| file.path == path) {
+            return Ok(index);
+        }
+        let inside = Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !inside {
+            return Err(format!("'$ref' to {path}: only files beside this one can be used"));
+        }
+        if self.loaded.len() == MAX_FILES {
+            return Err(format!("more than {MAX_FILES} schema files"));
+        }
+        let message = |problem: Problem| format!("'$ref' to {path}: {}", problem.message);
+        let (source, text) = read::read(&self.base.join(path), false).map_err(message)?;
+        let document = parse::parse(&source, &text).map_err(message)?.root.to_json();
+        self.loaded.push(Loaded { path: path.to_owned(), document, used: false, done: false });
+        Ok(self.loaded.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn completed(schema: Value, files: &[(&str, &str)]) -> Result<Value, String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        complete(schema, dir.path())
+    }
+
+    #[test]
+    fn a_file_at_the_root_takes_its_place() {
+        let file = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}"##;
+        let schema = completed(json!({"$ref": "s.json"}), &[("s.json", file)]).unwrap();
+        assert_eq!(schema, serde_json::from_str::<Value>(file).unwrap());
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(validator.is_valid(&json!({"a": "x"})));
+        assert!(!validator.is_valid(&json!({"a": 1})));
+    }
+
+    #[test]
+    fn files_may_refer_to_each_other() {
+        let schema = json!({"type": "object", "properties": {"t": {"$ref": "tree.yaml#/tree"}}});
+        let tree = "tree:\n  type: object\n  properties:\n    left: { $ref: '#/tree' }\n    name: { $ref: name.json }\n";
+        let schema =
+            completed(schema, &[("tree.yaml", tree), ("name.json", r#"{"type":"string"}"#)])
+                .unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(validator.is_valid(&json!({"t": {"left": {"name": "x"}}})));
+        assert!(!validator.is_valid(&json!({"t": {"left": {"name": 1}}})));
+    }
+
+    #[test]
+    fn nothing_outside_the_directory_is_read() {
+        for path in ["../x.json", "/etc/passwd", "a/../../x.json"] {
+            let why = completed(json!({"$ref": path}), &[]).unwrap_err();
+            assert!(why.contains("only files beside"), "{why}");
+        }
+        assert!(!refers_to_files(&json!({"$ref": "https://example.com/x.json"})));
+        assert!(!refers_to_files(&json!({"$ref": "#/$defs/x"})));
+    }
+}

@@ -1,0 +1,304 @@
+//! Everything in a file of tools that is no entry: profiles, policy, records, scopes, defaults.
+//!
+//! A project's file may only tighten policy, statistics and audit; what it may not say is a
+//! warning, and what would change trust, limits or directories is an error that names the key.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::definition::one_of;
+use super::{FileContext, Findings, limit};
+use crate::config::environment::Environment;
+use crate::config::expand::Allowed;
+use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
+use crate::config::node::Node;
+use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
+use crate::model::{Problem, Safety};
+
+/// Keys with which a file would decide about its own trust or about the user's limits.
+const NEVER_A_PROJECT: [&str; 11] = [
+    "trust",
+    "trusted",
+    "approve",
+    "approved",
+    "limits",
+    "sandbox",
+    "redaction",
+    "state_dir",
+    "config_dir",
+    "cache_dir",
+    "env_file",
+];
+
+/// The finding about a key that only the user may set, if `key` in this layer is one.
+pub fn reserved(key: &str, layer: Layer) -> Option<String> {
+    (layer == Layer::Project && NEVER_A_PROJECT.contains(&key))
+        .then(|| format!("'{key}' cannot be set by a project's file"))
+}
+
+/// Settings gathered over all files, before the layers are put in order.
+#[derive(Default)]
+pub struct Settings {
+    profiles: BTreeMap<String, (Layer, ProfileSpec)>,
+    rules: Vec<(Layer, PolicyRule)>,
+    records: [Vec<(Layer, Record)>; 3],
+    scopes: BTreeMap<String, PathBuf>,
+}
+
+/// The records a file may set, in the order of `Settings::records`.
+const RECORDS: [&str; 3] = ["stats", "audit", "history"];
+
+/// What one file says about a record.
+#[derive(Default)]
+struct Record {
+    enabled: Option<bool>,
+    path: Option<PathBuf>,
+    sync: Option<bool>,
+    retention: Option<std::time::Duration>,
+}
+
+/// The settings in force.
+pub struct InForce {
+    pub profiles: BTreeMap<String, ProfileSpec>,
+    pub policy: Vec<PolicyRule>,
+    pub stats: RecordSpec,
+    pub audit: RecordSpec,
+    pub history: RecordSpec,
+    pub scopes: BTreeMap<String, PathBuf>,
+}
+
+impl Settings {
+    /// Reads the value of a top-level key that is a setting; whether it was one.
+    pub fn read(
+        &mut self,
+        key: &str,
+        node: &Node,
+        file: &FileContext<'_>,
+        findings: &mut Findings,
+    ) -> bool {
+        match key {
+            _ if node.is_null() => {}
+            "profiles" => self.profiles(node, file.layer, findings),
+            "policy" => self.policy(node, file.layer, findings),
+            "scopes" => self.scopes(node, file, findings),
+            "defaults" => defaults(node, findings),
+            _ => match RECORDS.iter().position(|name| *name == key) {
+                Some(index) => {
+                    let record = record(node, file, findings);
+                    self.records[index].push((file.layer, record));
+                }
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn profiles(&mut self, node: &Node, layer: Layer, findings: &mut Findings) {
+        for (name, value) in findings.take(node.as_map()).unwrap_or_default() {
+            let Some(entries) = findings.take(value.as_map()) else { continue };
+            let mut profile = ProfileSpec::default();
+            for (key, value) in entries {
+                let list = match key.text.as_str() {
+                    "include" => &mut profile.include,
+                    "exclude" => &mut profile.exclude,
+                    "servers" => &mut profile.servers,
+                    "categories" => &mut profile.categories,
+                    "safety" => &mut profile.safety,
+                    "description" => continue,
+                    _ => {
+                        findings.unknown_key(node, key, PROFILE, &[]);
+                        continue;
+                    }
+                };
+                *list = findings.take(value.as_texts()).unwrap_or_default();
+            }
+            for word in profile.safety.iter().filter(|word| Safety::parse(word).is_none()) {
+                let message =
+                    format!("'{word}' is no safety; it is one of native, sandboxed, external");
+                findings.error(value.place(), message);
+            }
+            self.profiles.entry(name.text.clone()).or_insert((layer, profile));
+        }
+    }
+
+    fn policy(&mut self, node: &Node, layer: Layer, findings: &mut Findings) {
+        for item in findings.take(node.as_list()).unwrap_or_default() {
+            for (key, _) in item.entries() {
+                if canonical(RULE, &key.text).is_none() {
+                    findings.unknown_key(item, key, RULE, &[]);
+                }
+            }
+            match rule(item) {
+                // A rule that cannot be read may have been a refusal: it refuses.
+                Err(problem) => {
+                    findings.problems.push(problem);
+                    if let Some(Ok(pattern)) = item.get("match").map(Node::as_text) {
+                        let action = PolicyAction::Deny;
+                        let rule =
+                            PolicyRule { pattern: pattern.to_owned(), action, place: item.place() };
+                        self.rules.push((layer, rule));
+                    }
+                }
+                Ok(rule) if layer == Layer::Project && rule.action == PolicyAction::Allow => {
+                    findings.problems.push(
+                        Problem::warning(
+                            "a project's file may only tighten the policy: this rule is ignored",
+                        )
+                        .hint("put it into your own configuration directory")
+                        .at(item.place()),
+                    );
+                }
+                Ok(rule) => self.rules.push((layer, rule)),
+            }
+        }
+    }
+
+    fn scopes(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+        for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+            let mut value = value.clone();
+            let name = format!("scopes.{}", key.text);
+            let before = findings.problems.len();
+            file.expander().value(&mut value, &name, Allowed::Variables, &mut findings.problems);
+            if findings.problems.len() > before {
+                continue;
+            }
+            if let Some(text) = findings.take(value.as_text()) {
+                let path: PathBuf = file.base_dir.join(text).components().collect();
+                self.scopes.entry(key.text.clone()).or_insert(path);
+            }
+        }
+    }
+
+    /// Puts the layers in order: for policy and records the user's own file wins.
+    pub fn in_force(self, project_root: PathBuf, environment: &dyn Environment) -> InForce {
+        let [stats, audit, history] = self.records.map(merge);
+        let mut scopes = self.scopes;
+        scopes.entry("PROJECT_ROOT".to_owned()).or_insert(project_root);
+        let predefined = environment.state_dir().map(|dir| dir.join("agent"));
+        let data = scopes
+            .get("AGENT_DATA_DIR")
+            .or_else(|| scopes.get("AGENT_DATA"))
+            .cloned()
+            .or(predefined);
+        if let Some(data) = data {
+            for name in ["AGENT_DATA_DIR", "AGENT_DATA"] {
+                scopes.entry(name.to_owned()).or_insert_with(|| data.clone());
+            }
+        }
+        InForce {
+            profiles: self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect(),
+            policy: policy_order(self.rules),
+            stats,
+            audit,
+            history,
+            scopes,
+        }
+    }
+}
+
+/// A project's refusals first, because they only tighten; then everybody else's rules, the user's
+/// own before those of named files; last the project's questions, where no other rule speaks.
+fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
+    let rank = |layer: Layer, action: PolicyAction| match (layer, action) {
+        (Layer::Project, PolicyAction::Deny) => 0,
+        (Layer::User, _) => 1,
+        (Layer::Flag, _) => 2,
+        (Layer::Variable, _) => 3,
+        (Layer::Embedded, _) => 4,
+        (Layer::Project, _) => 5,
+    };
+    let mut rules = rules;
+    rules.sort_by_key(|(layer, rule)| rank(*layer, rule.action));
+    rules.into_iter().map(|(_, rule)| rule).collect()
+}
+
+fn merge(mut said: Vec<(Layer, Record)>) -> RecordSpec {
+    // The user's own file wins; a project's comes last.
+    said.sort_by_key(|(layer, _)| match layer {
+        Layer::User => 0,
+        Layer::Flag => 1,
+        Layer::Variable => 2,
+        Layer::Embedded => 3,
+        Layer::Project => 4,
+    });
+    let fallback = RecordSpec::default();
+    let first = |pick: fn(&Record) -> Option<bool>| said.iter().find_map(|(_, r)| pick(r));
+    RecordSpec {
+        enabled: first(|r| r.enabled).unwrap_or(fallback.enabled),
+        path: said.iter().find_map(|(_, r)| r.path.clone()),
+        sync: first(|r| r.sync).unwrap_or(fallback.sync),
+        retention: said.iter().find_map(|(_, r)| r.retention).unwrap_or(fallback.retention),
+    }
+}
+
+fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Record {
+    let mut record = Record::default();
+    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+        match key.text.as_str() {
+            "enabled" => record.enabled = findings.take(value.as_bool()),
+            "sync" => record.sync = findings.take(value.as_bool()),
+            "retention" => record.retention = findings.take(limit(value)),
+            "path" => {
+                let mut value = value.clone();
+                let problems = &mut findings.problems;
+                file.expander().value(&mut value, "path", Allowed::Variables, problems);
+                let path = findings.take(value.as_text());
+                record.path = path.map(|text| file.base_dir.join(text).components().collect());
+            }
+            _ => {
+                findings.unknown_key(node, key, RECORD, &[]);
+                continue;
+            }
+        }
+        let loosens = match key.text.as_str() {
+            "enabled" => record.enabled == Some(false),
+            "sync" => record.sync == Some(false),
+            "path" => true,
+            _ => record.retention.is_some_and(|r| r < RecordSpec::default().retention),
+        };
+        if file.layer == Layer::Project && loosens {
+            match key.text.as_str() {
+                "enabled" => record.enabled = None,
+                "sync" => record.sync = None,
+                "path" => record.path = None,
+                _ => record.retention = None,
+            }
+            findings.problems.push(
+                Problem::warning(format!(
+                    "a project's file may only tighten this: '{}' is ignored",
+                    key.text
+                ))
+                .hint("put it into your own configuration directory")
+                .at(node.place_of(key)),
+            );
+        }
+    }
+    record
+}
+
+fn rule(item: &Node) -> Result<PolicyRule, Problem> {
+    item.as_map()?;
+    let missing = |key: &str| Problem::error(format!("this rule has no '{key}'")).at(item.place());
+    let pattern = item.get("match").ok_or_else(|| missing("match"))?.as_text()?.to_owned();
+    let action = item.get("action").ok_or_else(|| missing("action"))?;
+    let parse = |word: &str| match word {
+        "allow" => Some(PolicyAction::Allow),
+        "ask" => Some(PolicyAction::Ask),
+        "deny" => Some(PolicyAction::Deny),
+        _ => None,
+    };
+    let action = one_of(action, "action", "allow, ask, deny", parse)?;
+    Ok(PolicyRule { pattern, action, place: item.place() })
+}
+
+fn defaults(node: &Node, findings: &mut Findings) {
+    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+        match canonical(DEFAULTS, &key.text) {
+            Some("timeout") => drop(findings.take(limit(value))),
+            Some("retries") => drop(findings.take(super::retries(value))),
+            Some("base_url") => drop(findings.take(value.as_text())),
+            Some("max_response_bytes") => drop(findings.take(value.as_count())),
+            _ => findings.unknown_key(node, key, DEFAULTS, &[]),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Files of tools: lists of entries → [`ToolSpec`]s.
+
+use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
+use crate::config::keys::{TOOL, canonical};
+use crate::config::node::{Node, NodeValue};
+use crate::config::spec::{FileRole, KindWords, ToolSpec, Trust};
+use crate::config::trust;
+use crate::model::{Place, Problem, Source, ToolName};
+
+/// Kinds that other versions have, to tell a typing error from a missing ability.
+const LATER: [&str; 15] = [
+    "python",
+    "http",
+    "api_client",
+    "files",
+    "langchain_toolkit",
+    "toolkit",
+    "storage",
+    "pipeline",
+    "mailbox",
+    "openapi",
+    "script",
+    "wasm",
+    "rest",
+    "file_management",
+    "function",
+];
+
+/// Resolves one list of entries: `tools`, `toolkits` or `components`.
+pub fn list(
+    node: Node,
+    list: &'static str,
+    file: &mut FileContext<'_>,
+    gathered: &mut Gathered<'_>,
+) {
+    let place = node.place();
+    match node.value {
+        NodeValue::Null => {}
+        NodeValue::List(items) => {
+            for (index, item) in items.into_iter().enumerate() {
+                tool(item, list, index, file, gathered);
+            }
+        }
+        NodeValue::Map(_) => gathered
+            .configuration
+            .problems
+            .push(node.expected("a list of entries").hint("begin each entry with '- name: …'")),
+        _ => {
+            let problem = Problem::error(format!("'{list}' has to be a list of entries"));
+            gathered.configuration.problems.push(problem.at(place));
+        }
+    }
+}
+
+fn tool(
+    entry: Node,
+    list: &'static str,
+    index: usize,
+    file: &mut FileContext<'_>,
+    gathered: &mut Gathered<'_>,
+) {
+    let mut findings = Findings::default();
+    findings.duplicates(&entry, &mut file.duplicates);
+    let place = entry.place();
+    let name = match name(&entry) {
+        Ok(name) => name,
+        Err(problem) => {
+            findings.problems.push(problem);
+            let shown = entry
+                .get_any(&["name", "tool_name"])
+                .and_then(|(_, n)| n.as_scalar_text().ok())
+                .unwrap_or_else(|| format!("{list}[{index}]"));
+            gathered.settle(&shown, FileRole::Tools, findings);
+            return;
+        }
+    };
+    let name_place =
+        entry.get_any(&["name", "tool_name"]).map_or(place.clone(), |(_, n)| n.place());
+    match gathered.tools.claim(&name, name_place, file.layer) {
+        Claim::Granted => {}
+        Claim::Shadowed => return,
+        Claim::Taken(problem) => {
+            findings.problems.push(problem);
+            gathered.settle(&name, FileRole::Tools, findings);
+            return;
+        }
+    }
+    if is_off(&entry, &mut findings) && findings.problems.is_empty() {
+        gathered.switched_off(&name, FileRole::Tools, place);
+        return;
+    }
+    gathered.literals.inspect(&entry, &mut findings.problems);
+    let spec = findings
+        .take(kind(&entry, file.kinds))
+        .map(|words| resolve(entry, &name, words, file, gathered, &mut findings));
+    if gathered.settle(&name, FileRole::Tools, findings) {
+        gathered.configuration.tools.extend(spec);
+    }
+}
+
+fn resolve(
+    mut entry: Node,
+    name: &str,
+    words: &KindWords,
+    file: &FileContext<'_>,
+    gathered: &mut Gathered<'_>,
+    findings: &mut Findings,
+) -> ToolSpec {
+    // Trust is bound to what the file says, not to what variables hold today.
+    let ask = words.starts.filter(|_| !file.trusted);
+    let said = ask.map(|_| said_by_kind(&entry));
+    file.expander().entry(&mut entry, words.expand, &mut findings.problems);
+    let plain = ToolName::plain(name);
+    let definition =
+        definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
+    let trust = match (ask, said) {
+        (Some(starts), Some(said)) => {
+            let mut lines = starts(&entry, &file.base_dir);
+            if let Some(program) = program(&entry) {
+                lines.extend(trust::program_lines(&program, file));
+            }
+            let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
+            gathered.gate.decide(name, file, &parts, &lines)
+        }
+        _ => Trust::Trusted,
+    };
+    ToolSpec {
+        definition,
+        kind: words.key,
+        place: entry.place(),
+        entry,
+        base_dir: file.base_dir.clone(),
+        defaults: file.defaults.clone(),
+        trust,
+    }
+}
+
+/// The keys of an entry that are not about its description, as text.
+fn said_by_kind(entry: &Node) -> String {
+    let own: serde_json::Map<_, _> = entry
+        .entries()
+        .iter()
+        .filter(|(key, _)| canonical(TOOL, &key.text).is_none_or(|word| word == "kind"))
+        .map(|(key, value)| (key.text.clone(), value.to_json()))
+        .collect();
+    serde_json::Value::Object(own).to_string()
+}
+
+/// The argv of an entry that names one.
+fn program(entry: &Node) -> Option<Vec<String>> {
+    entry.get("command").and_then(|node| node.as_texts().ok()).filter(|argv| !argv.is_empty())
+}
+
+fn name(entry: &Node) -> Result<String, Problem> {
+    entry.as_map()?;
+    let Some((_, node)) = entry.get_any(&["name", "tool_name"]) else {
+        return Err(Problem::error("this entry has no name")
+            .hint("add 'name: …'")
+            .at(entry.place()));
+    };
+    let name = node.as_scalar_text()?;
+    definition::check_name(&name).map_err(|why| Problem::error(why).at(node.place()))?;
+    Ok(name)
+}
+
+/// The kind of an entry: by its word, else by whoever claims it.
+fn kind<'k>(entry: &Node, kinds: &'k [KindWords]) -> Result<&'k KindWords, Problem> {
+    let known = || kinds.iter().map(|k| k.key).collect::<Vec<_>>().join(", ");
+    if let Some((_, node)) = entry.get_any(&["kind", "provider_type", "type"]) {
+        let word = node.as_text()?;
+        if let Some(found) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {
+            return Ok(found);
+        }
+        return Err(unknown(word, &known(), node.place(), kinds));
+    }
+    if let Some(found) = kinds.iter().find(|k| (k.claims)(entry)) {
+        return Ok(found);
+    }
+    let guess = [
+        ("module", "python"),
+        ("endpoint_url", "http"),
+        ("toolkit", "files"),
+        ("toolkit_class", "files"),
+        ("storage_type", "storage"),
+        ("component", "storage"),
+        ("openapi", "openapi"),
+        ("steps", "pipeline"),
+    ]
+    .into_iter()
+    .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
+    Err(match guess {
+        Some((key, kind)) => {
+            let place = entry.key(key).map_or_else(|| entry.place(), |k| entry.place_of(k));
+            Problem::error(format!(
+                "the key '{key}' makes this a tool of the kind '{kind}', which this version does not have; known kinds: {}",
+                known()
+            ))
+            .at(place)
+        }
+        None => Problem::error(format!(
+            "nothing says what kind of tool this is; known kinds: {}",
+            known()
+        ))
+        .hint("add 'command', 'module' and 'function', or 'kind'")
+        .at(entry.place()),
+    })
+}
+
+fn unknown(word: &str, known: &str, place: Place, kinds: &[KindWords]) -> Problem {
+    let message = if LATER.contains(&word) {
+        format!("the kind '{word}' is not in this version; known kinds: {known}")
+    } else {
+        format!("unknown kind '{word}'; known kinds: {known}")
+    };
+    let mut problem = Problem::error(message).at(place);
+    let words = kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
+    if let Some(meant) = crate::config::keys::suggestion(word, words) {
+        problem = problem.hint(format!("did you mean '{meant}'?"));
+    }
+    problem
+}

@@ -1,0 +1,177 @@
+//! Secrets that were written out where a reference belongs.
+//!
+//! Owns: recognising them, and hiding them in the lines that messages quote. Never does: keep them
+//! longer than one load.
+
+use std::sync::Arc;
+
+use super::expand::has_reference;
+use super::node::{Node, NodeValue};
+use crate::model::Problem;
+
+/// How tokens of well-known services begin.
+const PREFIXES: [&str; 14] = [
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "hf_",
+];
+
+/// Shorter ones are placeholders, not secrets.
+const SHORTEST: usize = 8;
+
+/// Whether a text is, or holds, something that looks like a token.
+pub fn looks_secret(text: &str) -> bool {
+    let bare = text.trim();
+    let after_scheme = ["Bearer ", "bearer ", "Basic ", "Token "]
+        .iter()
+        .find_map(|scheme| bare.strip_prefix(scheme))
+        .is_some_and(|rest| rest.trim().len() >= SHORTEST && !has_reference(rest));
+    after_scheme || tokens(text).next().is_some()
+}
+
+/// The pieces of a text that begin like a token.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).filter(|piece| {
+        PREFIXES.iter().any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
+    })
+}
+
+/// Whether a key's name says that its value is a secret.
+pub fn names_secret(key: &str) -> bool {
+    let key = key.to_ascii_uppercase().replace('-', "_");
+    ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"]
+        .iter()
+        .any(|word| key == *word || key.ends_with(&format!("_{word}")))
+        || matches!(key.as_str(), "AUTHORIZATION" | "COOKIE" | "PROXY_AUTHORIZATION")
+}
+
+/// The literal secrets met during one load.
+#[derive(Debug, Default)]
+pub struct Literals(Vec<String>);
+
+impl Literals {
+    /// Warns about literal secrets in an entry as it stands in the file, and remembers them.
+    pub fn inspect(&mut self, entry: &Node, problems: &mut Vec<Problem>) {
+        for (key, value) in entry.entries() {
+            match key.text.as_str() {
+                "env" | "headers" | "auth" => {
+                    for (name, value) in value.entries() {
+                        let path = format!("{}.{}", key.text, name.text);
+                        self.value(value, &path, names_secret(&name.text), problems);
+                    }
+                }
+                "args" | "command" | "url" | "endpoint_url" | "baseUrl" | "serverUrl"
+                | "httpUrl" => self.value(value, &key.text, false, problems),
+                _ => {}
+            }
+        }
+    }
+
+    fn value(&mut self, node: &Node, path: &str, named: bool, problems: &mut Vec<Problem>) {
+        match &node.value {
+            NodeValue::Text(text) => {
+                let literal = named && !has_reference(text) && text.len() >= SHORTEST;
+                if literal || looks_secret(text) {
+                    self.0.push(text.clone());
+                    problems.push(
+                        Problem::warning(format!("'{path}' looks like a secret written out"))
+                            .hint("write a reference instead: ${VAR}, ${file:PATH}, or env_keys")
+                            .at(node.place()),
+                    );
+                }
+            }
+            NodeValue::List(items) => {
+                for item in items {
+                    self.value(item, path, named, problems);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Hides the secrets in what a problem says and in the line it quotes.
+    pub fn mask(&self, problem: &mut Problem) {
+        self.hide(&mut problem.message);
+        if let Some(hint) = &mut problem.hint {
+            self.hide(hint);
+        }
+        if let Some(place) = &mut problem.place {
+            let mut text = place.text.to_string();
+            self.hide(&mut text);
+            if *text != *place.text {
+                place.text = Arc::from(text);
+            }
+        }
+    }
+
+    fn hide(&self, text: &mut String) {
+        for literal in &self.0 {
+            // A value over several lines has a piece on each.
+            for piece in literal.lines().map(str::trim).filter(|p| p.len() >= SHORTEST) {
+                if text.contains(piece) {
+                    *text = text.replace(piece, "***");
+                }
+            }
+        }
+        let found: Vec<String> = tokens(text).map(str::to_owned).collect();
+        for token in found {
+            *text = text.replace(&token, "***");
+        }
+    }
+}
+
+/// A value for people: references stay, what looks like a secret does not.
+pub fn shown(key: &str, text: &str) -> String {
+    let hide = looks_secret(text) || (names_secret(key) && !has_reference(text));
+    if hide { "***".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    #[test]
+    fn tokens_are_recognised() {
+        for text in [
+            "sk-abcdefgh12345",
+            "--token=ghp_0123456789abcd",
+            "Bearer abcdefgh",
+            "AKIAIOSFODNN7EXAMPLE",
+        ] {
+            assert!(looks_secret(text), "{text}");
+        }
+        for text in ["Bearer ${TOKEN}", "sk-", "task-12345678", "hello", "Bearer x"] {
+            assert!(!looks_secret(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_warning_never_holds_the_value() {
+        let text = "env: { API_KEY: hunter2hunter2, HOME: /x }\nheaders: { A: Bearer abcdefghij }\nargs: [--k=sk-abcdefgh123456]\n";
+        let entry = parse(&SourceText::new("m.yaml", text), text).unwrap().root;
+        let (mut literals, mut problems) = (Literals::default(), Vec::new());
+        literals.inspect(&entry, &mut problems);
+        for problem in &mut problems {
+            literals.mask(problem);
+        }
+        let shown = format!("{problems:?}");
+        assert_eq!(problems.len(), 3, "{shown}");
+        for secret in ["hunter2", "abcdefghij", "sk-abcdefgh"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert!(shown.contains("API_KEY: ***, HOME: /x"));
+    }
+}

@@ -1,0 +1,154 @@
+//! What was loaded, value by value, each with its source: the data of `toolhost config show`.
+//!
+//! Owns: that listing. Values are shown as the files say them, before variables are filled in, so
+//! a reference stays a reference and a secret behind it is never read; a secret written out is
+//! hidden. Never does: print.
+
+use std::collections::HashSet;
+
+use super::discover::{self, Candidate, LoadRequest};
+use super::environment::Environment;
+use super::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
+use super::load::open;
+use super::node::{Node, NodeValue};
+use super::secrets;
+use super::spec::{FileRole, Layer};
+use crate::model::Place;
+
+/// One value of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownValue {
+    /// Its path, such as `tools.calculator.timeout` or `mcp_servers.demo.args[0]`.
+    pub path: String,
+    /// The value as one line of JSON; secrets written out are `***`.
+    pub value: String,
+    /// Where it stands; without the line's text.
+    pub place: Place,
+    /// How its file was found.
+    pub layer: Layer,
+    /// Whether a file that wins has an entry of this name, so that this one is not used.
+    pub shadowed: bool,
+}
+
+/// Every value of every file that `load` would read, in order of precedence. Files that cannot be
+/// read are left out: `load` tells what is wrong with them.
+pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ShownValue> {
+    let mut listing = Listing { values: Vec::new(), taken: HashSet::new() };
+    for candidate in discover::find(request, environment).files {
+        let Ok((_, parsed)) = open(&candidate) else { continue };
+        listing.file(&candidate, &parsed.root);
+    }
+    listing.values
+}
+
+struct Listing {
+    values: Vec<ShownValue>,
+    taken: HashSet<(&'static str, String)>,
+}
+
+impl Listing {
+    fn file(&mut self, candidate: &Candidate, root: &Node) {
+        let (table, role) = match candidate.role {
+            FileRole::Tools => (TOOLS_FILE, "tool"),
+            FileRole::Servers => (SERVERS_FILE, "server"),
+        };
+        for (key, value) in root.entries() {
+            let word = canonical(table, &key.text);
+            match (&value.value, word) {
+                (NodeValue::List(items), Some("tools" | "toolkits" | "components" | "clients")) => {
+                    for (index, item) in items.iter().enumerate() {
+                        let name = item.get_any(&["name", "tool_name", "client_id"]);
+                        let name = name.and_then(|(_, node)| node.as_scalar_text().ok());
+                        let name = name.unwrap_or_else(|| format!("[{index}]"));
+                        self.entry(role, &key.text, &name, item, candidate.layer);
+                    }
+                }
+                (NodeValue::Map(entries), Some("mcp_servers")) => {
+                    for (name, item) in entries {
+                        self.entry(role, &key.text, &name.text, item, candidate.layer);
+                    }
+                }
+                (_, None) if candidate.role == FileRole::Servers => {
+                    self.entry(role, "", &key.text, value, candidate.layer);
+                }
+                _ => self.value(&key.text, &key.text, value, candidate.layer, false),
+            }
+        }
+    }
+
+    fn entry(&mut self, role: &'static str, list: &str, name: &str, item: &Node, layer: Layer) {
+        let shadowed = !self.taken.insert((role, name.to_owned()));
+        let path = if list.is_empty() { name.to_owned() } else { format!("{list}.{name}") };
+        self.value(&path, name, item, layer, shadowed);
+    }
+
+    fn value(&mut self, path: &str, key: &str, node: &Node, layer: Layer, shadowed: bool) {
+        match &node.value {
+            NodeValue::Map(entries) if !entries.is_empty() => {
+                for (key, value) in entries {
+                    self.value(&format!("{path}.{}", key.text), &key.text, value, layer, shadowed);
+                }
+            }
+            NodeValue::List(items) if !items.is_empty() => {
+                for (index, item) in items.iter().enumerate() {
+                    self.value(&format!("{path}[{index}]"), key, item, layer, shadowed);
+                }
+            }
+            scalar => {
+                let value = match scalar {
+                    NodeValue::Text(text) => {
+                        serde_json::Value::String(secrets::shown(key, text)).to_string()
+                    }
+                    _ => node.to_json().to_string(),
+                };
+                let mut place = node.place();
+                // The line may hold a secret beside this value.
+                place.text = std::sync::Arc::from("");
+                self.values.push(ShownValue {
+                    path: path.to_owned(),
+                    value,
+                    place,
+                    layer,
+                    shadowed,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    #[test]
+    fn every_value_has_its_source_and_no_secret_is_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one.yaml"), dir.path().join("two.yaml"));
+        std::fs::write(
+            &one,
+            "mcp_servers:\n  a: { command: x, env: { API_TOKEN: hunter2hunter2, B_TOKEN: \"${B}\" } }\n",
+        )
+        .unwrap();
+        std::fs::write(&two, "a: { command: y, timeout: 3 }\n").unwrap();
+        let request = LoadRequest { servers: vec![one, two], ..LoadRequest::default() };
+        let shown = show(&request, &FixedEnvironment::default());
+        let lines: Vec<String> = shown
+            .iter()
+            .map(|v| {
+                format!(
+                    "{} = {} :{}:{} {}",
+                    v.path, v.value, v.place.line, v.place.column, v.shadowed
+                )
+            })
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+mcp_servers.a.command = "x" :2:17 false
+mcp_servers.a.env.API_TOKEN = "***" :2:38 false
+mcp_servers.a.env.B_TOKEN = "${B}" :2:63 false
+a.command = "y" :1:15 true
+a.timeout = 3 :1:27 true
+"#);
+        assert!(!format!("{shown:?}").contains("hunter2"));
+    }
+}

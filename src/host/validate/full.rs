@@ -1,0 +1,171 @@
+//! Checking with the `jsonschema` crate: every dialect and every keyword.
+//!
+//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the
+//! translation of its errors into ours. Never does: bound the time, which its caller does.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use serde_json::Value;
+
+use super::violation::{Path, Violation, quote};
+
+/// The largest compiled pattern, in bytes.
+const PATTERN_SIZE: usize = 1024 * 1024;
+
+/// The most problems that are reported.
+const MAX_PROBLEMS: usize = 100;
+
+/// A compiled schema.
+#[derive(Debug)]
+pub(super) struct Full {
+    validator: Validator,
+    schema: Value,
+}
+
+/// Refuses every reference to another document.
+struct Refuse;
+
+impl Retrieve for Refuse {
+    fn retrieve(
+        &self,
+        uri: &Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!("'{uri}' is another document, which is never fetched").into())
+    }
+}
+
+impl Full {
+    /// Compiles a schema; formats are notes for people, as in the newest dialect.
+    pub(super) fn compile(schema: &Value) -> Result<Self, String> {
+        let patterns =
+            PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
+        let validator = jsonschema::options()
+            .with_retriever(Refuse)
+            .with_pattern_options(patterns)
+            .should_validate_formats(false)
+            .build(schema)
+            .map_err(|error| {
+                format!("its schema cannot be used: {}", quote(&error.masked().to_string()))
+            })?;
+        Ok(Self { validator, schema: schema.clone() })
+    }
+
+    pub(super) fn check(&self, value: &Value) -> Vec<Violation> {
+        if self.validator.is_valid(value) {
+            return Vec::new();
+        }
+        self.validator
+            .iter_errors(value)
+            .flat_map(|error| self.translate(&error, value))
+            .take(MAX_PROBLEMS)
+            .collect()
+    }
+
+    fn translate(&self, error: &ValidationError<'_>, value: &Value) -> Vec<Violation> {
+        use ValidationErrorKind as Kind;
+        let path = path(error.instance_path().as_str(), value);
+        let one = match error.kind() {
+            Kind::Required { property } => {
+                Violation::required(&path, property.as_str().unwrap_or_default())
+            }
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                let known = self.known_keys(error.schema_path().as_str());
+                return unexpected
+                    .iter()
+                    .map(|key| Violation::unknown(&path, key, known.iter().map(String::as_str)))
+                    .collect();
+            }
+            Kind::Type { kind } => Violation::types(path, &types(kind), error.instance()),
+            Kind::Enum { options } => match options.as_array() {
+                Some(options) => Violation::options(path, options),
+                None => Violation::constant(path, options),
+            },
+            Kind::Constant { expected_value } => Violation::constant(path, expected_value),
+            Kind::Minimum { limit } => Violation::bound(path, "at least", limit),
+            Kind::Maximum { limit } => Violation::bound(path, "at most", limit),
+            Kind::ExclusiveMinimum { limit } => Violation::bound(path, "more than", limit),
+            Kind::ExclusiveMaximum { limit } => Violation::bound(path, "less than", limit),
+            Kind::MinLength { limit } => Violation::count(path, "at least", *limit, "character"),
+            Kind::MaxLength { limit } => Violation::count(path, "at most", *limit, "character"),
+            Kind::MinItems { limit } => Violation::count(path, "at least", *limit, "item"),
+            Kind::MaxItems { limit } => Violation::count(path, "at most", *limit, "item"),
+            Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => Violation::any_of(path),
+            Kind::OneOfMultipleValid { .. } => {
+                Violation::new(path, "fits several forms of which only one is allowed")
+            }
+            // Without `properties` beside it the crate points at the object, not at its keys.
+            Kind::FalseSchema if is_additional(error.schema_path().as_str()) => {
+                let Some(object) = path.of(value).and_then(Value::as_object) else {
+                    return vec![Violation::never(path)];
+                };
+                return object.keys().map(|key| Violation::unknown(&path, key, [])).collect();
+            }
+            Kind::FalseSchema => Violation::never(path),
+            Kind::Pattern { pattern } => {
+                Violation::new(path, format!("does not match the pattern {}", quote(pattern)))
+            }
+            Kind::UniqueItems => Violation::new(path, "must not hold the same item twice"),
+            _ => Violation::new(path, quote(&error.masked().to_string())),
+        };
+        vec![one]
+    }
+
+    /// The properties beside the `additionalProperties` at a place of the schema.
+    fn known_keys(&self, schema_path: &str) -> Vec<String> {
+        schema_path
+            .rsplit_once('/')
+            .and_then(|(parent, _)| self.schema.pointer(parent))
+            .and_then(|object| object.get("properties"))
+            .and_then(Value::as_object)
+            .map(|properties| properties.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+}
+
+/// Whether a place in a schema is the keyword, and not a property of that name.
+fn is_additional(schema_path: &str) -> bool {
+    schema_path.ends_with("/additionalProperties")
+        && !schema_path.ends_with("/properties/additionalProperties")
+}
+
+fn types(kind: &TypeKind) -> Vec<&'static str> {
+    let has = |wanted: JsonType| match kind {
+        TypeKind::Single(one) => *one == wanted,
+        TypeKind::Multiple(set) => set.iter().any(|one| one == wanted),
+    };
+    [
+        (JsonType::Null, "null"),
+        (JsonType::Boolean, "boolean"),
+        (JsonType::Integer, "integer"),
+        (JsonType::Number, "number"),
+        (JsonType::String, "string"),
+        (JsonType::Array, "array"),
+        (JsonType::Object, "object"),
+    ]
+    .into_iter()
+    .filter(|(kind, _)| has(*kind))
+    .map(|(_, word)| word)
+    .collect()
+}
+
+/// A JSON pointer as a path. Only the value can tell an index from a property of that name.
+fn path(pointer: &str, value: &Value) -> Path {
+    let mut path = Path::default();
+    let mut at = Some(value);
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        match at {
+            Some(Value::Array(items)) => {
+                let index = part.parse().unwrap_or_default();
+                path = path.index(index);
+                at = items.get(index);
+            }
+            other => {
+                path = path.key(&part);
+                at = other.and_then(|object| object.get(&part));
+            }
+        }
+    }
+    path
+}

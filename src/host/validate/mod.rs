@@ -1,0 +1,206 @@
+//! Whether a value fits a JSON Schema, when neither can be trusted.
+//!
+//! Owns: compiling and checking within limits, and the words for what does not fit. Schemas of
+//! the plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
+//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate,
+//! on a thread that can be given up when the schema looks expensive. Never does: fetch a
+//! reference, or say what a broken rule means for a call.
+
+pub mod plain;
+pub mod survey;
+pub mod violation;
+
+mod full;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use full::Full;
+use plain::Plain;
+pub use violation::{Path, Step, Violation};
+
+/// How long a suspicious schema may take to compile, and again to check a value.
+pub const BUDGET: Duration = Duration::from_millis(100);
+
+/// A schema, ready for checking values.
+#[derive(Debug)]
+pub struct Checker {
+    way: Way,
+    /// A check ran out of time; the next one would too.
+    given_up: AtomicBool,
+}
+
+#[derive(Debug)]
+enum Way {
+    Plain(Plain),
+    Full { full: Arc<Full>, suspicious: bool },
+    Unchecked(String),
+}
+
+impl Checker {
+    /// Prepares a schema. One that cannot be used checks nothing and says why.
+    pub async fn compile(schema: &Arc<Value>) -> Self {
+        Self { way: Self::choose(schema).await, given_up: AtomicBool::new(false) }
+    }
+
+    async fn choose(schema: &Arc<Value>) -> Way {
+        let survey = match survey::survey(schema) {
+            Ok(survey) => survey,
+            Err(reason) => return Way::Unchecked(reason),
+        };
+        if let Some(plain) = Plain::compile(schema) {
+            return Way::Plain(plain);
+        }
+        let suspicious = survey.suspicious;
+        let compiled = if suspicious {
+            let schema = Arc::clone(schema);
+            in_worker(move || Full::compile(&schema)).await
+        } else {
+            Some(Full::compile(schema))
+        };
+        match compiled {
+            Some(Ok(full)) => Way::Full { full: Arc::new(full), suspicious },
+            Some(Err(reason)) => Way::Unchecked(reason),
+            None => Way::Unchecked(format!("its schema is not compiled after {BUDGET:?}")),
+        }
+    }
+
+    /// Everything in `value` that does not fit; empty when it does.
+    ///
+    /// # Errors
+    /// Why the value could not be checked at all.
+    pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, String> {
+        match &self.way {
+            Way::Plain(plain) => Ok(plain.check(value)),
+            Way::Full { full, suspicious: false } => Ok(full.check(value)),
+            Way::Full { full, suspicious: true } => {
+                let over = || format!("checking takes longer than {BUDGET:?}");
+                if self.given_up.load(Ordering::Relaxed) {
+                    return Err(over());
+                }
+                let (full, value) = (Arc::clone(full), value.clone());
+                in_worker(move || full.check(&value)).await.ok_or_else(|| {
+                    self.given_up.store(true, Ordering::Relaxed);
+                    over()
+                })
+            }
+            Way::Unchecked(reason) => Err(reason.clone()),
+        }
+    }
+
+    /// Why nothing is checked, when that is so.
+    pub fn unchecked(&self) -> Option<&str> {
+        match &self.way {
+            Way::Unchecked(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// Runs work that may never end. It cannot be stopped, so it is left behind when the budget is
+/// spent or when it panics; a thread of its own neither blocks the runtime nor its shutdown.
+async fn in_worker<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (send, receive) = tokio::sync::oneshot::channel();
+    let run = move || {
+        // Nobody waits any more: the result is of no use.
+        let _abandoned = send.send(work());
+    };
+    std::thread::Builder::new().name("schema".into()).spawn(run).ok()?;
+    tokio::time::timeout(BUDGET, receive).await.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    async fn check(schema: Value, value: Value) -> Result<Vec<String>, String> {
+        let checker = Checker::compile(&Arc::new(schema)).await;
+        checker.check(&value).await.map(|v| v.iter().map(ToString::to_string).collect())
+    }
+
+    #[tokio::test]
+    async fn all_problems_come_at_once_with_their_paths() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 3},
+                "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+                "size": {"type": ["integer", "null"], "maximum": 9}
+            },
+            "required": ["name", "id"],
+            "additionalProperties": false
+        });
+        let value = json!({"name": "x", "tags": ["a", "c"], "size": 10, "nmae": 1});
+        assert_eq!(
+            check(schema, value).await.unwrap(),
+            [
+                "id: is required",
+                "name: must have at least 3 characters",
+                "tags[1]: must be one of \"a\", \"b\"",
+                "size: must be at most 9",
+                "nmae: is not known; did you mean 'name'?"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn references_inside_the_schema_are_followed() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"who": {"$ref": "#/$defs/Person"}},
+            "$defs": {"Person": {
+                "type": "object",
+                "properties": {"age": {"type": "integer"}, "0": {"type": "string"}},
+                "additionalProperties": false
+            }}
+        });
+        assert_eq!(
+            check(schema, json!({"who": {"age": "old", "0": 1, "agee": 1}})).await.unwrap().len(),
+            3
+        );
+    }
+
+    #[tokio::test]
+    async fn remote_references_and_odd_dialects_are_not_checked() {
+        for schema in [
+            json!({"$ref": "http://127.0.0.1:1/x.json"}),
+            json!({"$ref": "file:///etc/passwd"}),
+            json!({"type": "object", "properties": {"a": {"$ref": "other.json#/x"}}}),
+            json!({"$schema": "http://odd.invalid/schema", "type": "object"}),
+            json!({"type": 5}),
+            json!("text"),
+        ] {
+            let said = check(schema.clone(), json!({})).await;
+            assert!(said.is_err(), "{schema} {said:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn patterns_that_ruin_backtracking_engines_are_harmless() {
+        let schema = json!({"type": "string", "pattern": "^(a+)+$"});
+        let text = format!("{}!", "a".repeat(40));
+        let problems = check(schema, json!(text)).await.unwrap();
+        assert_eq!(problems, ["(value): does not match the pattern ^(a+)+$"]);
+    }
+
+    #[tokio::test]
+    async fn a_check_without_end_is_given_up() {
+        // Each definition tries the next one twice: 2^60 ways to fail.
+        let mut definitions = serde_json::Map::new();
+        for i in 0..60 {
+            let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+            definitions.insert(format!("d{i}"), json!({"allOf": [{"anyOf": [next, next]}]}));
+        }
+        definitions.insert("d60".into(), json!({"type": "string"}));
+        let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+        let checker = Checker::compile(&Arc::new(schema)).await;
+        let first = checker.check(&json!(1)).await;
+        // A validator clever enough to answer in time is welcome too.
+        assert!(first.is_err() || !first.unwrap().is_empty());
+    }
+}

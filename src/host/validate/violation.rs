@@ -1,0 +1,194 @@
+//! One way in which a value does not fit its schema, in words.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::catalogue::naming;
+
+/// How many allowed values are listed.
+const OPTIONS_SHOWN: usize = 10;
+
+/// The longest text of a schema that is quoted, in characters.
+const QUOTE: usize = 120;
+
+/// One step into a value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Into a property.
+    Key(String),
+    /// Into an item.
+    Index(usize),
+}
+
+/// Where in a value: `user.tags[2]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path(pub Vec<Step>);
+
+impl Path {
+    /// One step further.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        self.with(Step::Key(key.to_owned()))
+    }
+
+    /// One step further.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Step::Index(index))
+    }
+
+    /// What stands at this place of `value`.
+    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(value, |at, step| match step {
+            Step::Key(key) => at.get(key),
+            Step::Index(index) => at.get(index),
+        })
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("(value)");
+        }
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) if is_simple(key) => {
+                    f.write_str(if i > 0 { "." } else { "" })?;
+                    f.write_str(key)?;
+                }
+                Step::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_simple(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
+}
+
+/// One thing that does not fit. Never quotes the value, which may be a secret or very long.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// Where.
+    pub path: Path,
+    /// What, as the end of a sentence about the place.
+    pub message: String,
+}
+
+impl Violation {
+    /// Something that does not fit at `path`.
+    pub fn new(path: Path, message: impl Into<String>) -> Self {
+        Self { path, message: message.into() }
+    }
+
+    /// A required property of the object at `path` is missing.
+    pub fn required(path: &Path, key: &str) -> Self {
+        Self::new(path.key(key), "is required")
+    }
+
+    /// A property of the object at `path` that has no place there.
+    pub fn unknown<'a>(path: &Path, key: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let message = match naming::nearest(key, known) {
+            Some(near) => format!("is not known; did you mean '{near}'?"),
+            None => "is not known".to_owned(),
+        };
+        Self::new(path.key(key), message)
+    }
+
+    /// The value has none of these types.
+    pub fn types(path: Path, types: &[&str], value: &Value) -> Self {
+        Self::new(path, format!("must be {}, not {}", types.join(" or "), type_of(value)))
+    }
+
+    /// The value is none of these.
+    pub fn options(path: Path, options: &[Value]) -> Self {
+        let mut shown: Vec<String> =
+            options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
+        if options.len() > OPTIONS_SHOWN {
+            shown.push(format!("{} more", options.len() - OPTIONS_SHOWN));
+        }
+        Self::new(path, format!("must be one of {}", shown.join(", ")))
+    }
+
+    /// The value is not this one.
+    pub fn constant(path: Path, constant: &Value) -> Self {
+        Self::new(path, format!("must be {}", quote(&constant.to_string())))
+    }
+
+    /// A number outside of a bound: `must be at least 3`.
+    pub fn bound(path: Path, words: &str, limit: &Value) -> Self {
+        Self::new(path, format!("must be {words} {limit}"))
+    }
+
+    /// Too many or too few of something: `must have at least 3 items`.
+    pub fn count(path: Path, words: &str, limit: u64, of: &str) -> Self {
+        let plural = if limit == 1 { "" } else { "s" };
+        Self::new(path, format!("must have {words} {limit} {of}{plural}"))
+    }
+
+    /// The value fits no branch of an `anyOf`.
+    pub fn any_of(path: Path) -> Self {
+        Self::new(path, "fits none of the allowed forms")
+    }
+
+    /// The schema allows nothing here.
+    pub fn never(path: Path) -> Self {
+        Self::new(path, "is not allowed")
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// Text of a schema, cut to what a line can bear.
+pub fn quote(text: &str) -> String {
+    match text.char_indices().nth(QUOTE) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The JSON type of a value, in the words of JSON Schema.
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_i64() || n.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_like_code() {
+        let path = Path::default().key("a").index(2).key("b c").key("d");
+        assert_eq!(path.to_string(), "a[2][\"b c\"].d");
+        assert_eq!(Path::default().to_string(), "(value)");
+    }
+
+    #[test]
+    fn long_lists_of_options_are_cut() {
+        let options: Vec<Value> = (0..40).map(Value::from).collect();
+        let message = Violation::options(Path::default(), &options).message;
+        assert_eq!(message, "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30 more");
+    }
+}

@@ -1,0 +1,177 @@
+//! One item of `tools/list` as a definition, or the reason why it cannot be one.
+//!
+//! Owns: what makes a tool acceptable. Text stays as the server sent it. Never does: drop a tool
+//! for what merely looks odd — that becomes a warning on it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{Annotations, Origin, Source, ToolDefinition, ToolName, ToolStatus};
+use crate::util::text::{is_invisible, safe_line};
+
+/// The longest name a tool may have (SEP-986).
+const NAME_LIMIT: usize = 128;
+/// Larger or deeper schemas are kept and shown, but arguments are not checked against them.
+const SCHEMA_BYTES: usize = 1 << 20;
+
+/// Root types that cannot hold named arguments.
+const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
+
+/// Reads one item.
+///
+/// # Errors
+/// Why it is not a tool, in words that name it as far as possible.
+pub fn read(server: &str, item: Value, modern: bool) -> Result<ToolDefinition, String> {
+    let Value::Object(map) = &item else {
+        return Err(format!("a tool is {}, not an object", short(&item)));
+    };
+    let name = match map.get("name") {
+        Some(Value::String(name)) => name.clone(),
+        Some(other) => return Err(format!("a tool's name is {}, not text", short(other))),
+        None => return Err("a tool has no name".to_owned()),
+    };
+    check_name(&name)?;
+    let bad = |what: &str, value: &Value| format!("tool \"{name}\": {what} is {}", short(value));
+    let schema = match map.get("inputSchema") {
+        Some(schema @ Value::Object(object)) => match object.get("type") {
+            None => schema,
+            Some(Value::String(kind)) if !OTHER_TYPES.contains(&kind.as_str()) => schema,
+            Some(other) => return Err(bad("the type of its inputSchema", other)),
+        },
+        Some(other) => return Err(bad("its inputSchema", other)),
+        None => return Err(format!("tool \"{name}\" has no inputSchema")),
+    };
+    if modern {
+        super::headers::check(schema).map_err(|reason| format!("tool \"{name}\": {reason}"))?;
+    }
+    let text = |key: &str| match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(bad(&format!("its {key}"), other)),
+    };
+    let mut tool = ToolDefinition::new(
+        ToolName::of(server, &name),
+        Source::Mcp,
+        "mcp",
+        Origin::Server(server.to_owned()),
+    );
+    tool.title = text("title")?;
+    tool.description = text("description")?;
+    tool.annotations = annotations(map.get("annotations"));
+    if tool.title.is_none() {
+        tool.title.clone_from(&tool.annotations.title);
+    }
+    tool.input_schema = Arc::new(schema.clone());
+    match map.get("outputSchema") {
+        None | Some(Value::Null) => {}
+        Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema.clone())),
+        Some(other) => return Err(bad("its outputSchema", other)),
+    }
+    warn(&mut tool);
+    tool.touches.push(format!("whatever the server '{server}' can reach"));
+    tool.raw = Some(Arc::new(item));
+    Ok(tool)
+}
+
+fn warn(tool: &mut ToolDefinition) {
+    if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+        tool.warnings.push("its inputSchema does not say \"type\": \"object\"".to_owned());
+    }
+    if tool.input_schema.to_string().len() > SCHEMA_BYTES {
+        tool.status = ToolStatus::Unchecked;
+        tool.warnings
+            .push("its inputSchema is larger than 1 MiB; arguments are not checked".into());
+    }
+    let hidden = [&tool.title, &tool.description]
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.chars())
+        .filter(|c| is_invisible(*c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r')))
+        .count();
+    if hidden > 0 {
+        tool.warnings.push(format!("its texts hold {hidden} invisible or control characters"));
+    }
+    let name = tool.name.tool();
+    if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c)) {
+        tool.warnings.push("its name has characters beyond A-Z a-z 0-9 _ - . /".to_owned());
+    }
+}
+
+/// Refuses names that could be taken for something else or cannot be shown as they are.
+fn check_name(name: &str) -> Result<(), String> {
+    let count = name.chars().count();
+    if count == 0 {
+        Err("a tool has an empty name".to_owned())
+    } else if count > NAME_LIMIT {
+        Err(format!("a tool's name is {count} characters long; {NAME_LIMIT} are allowed"))
+    } else if name.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
+        Err(format!("the tool name \"{}\" has characters that cannot be shown", safe_line(name)))
+    } else {
+        Ok(())
+    }
+}
+
+fn annotations(value: Option<&Value>) -> Annotations {
+    let flag = |key: &str| value.and_then(|v| v.get(key)).and_then(Value::as_bool);
+    Annotations {
+        title: value.and_then(|v| v.get("title")).and_then(Value::as_str).map(str::to_owned),
+        read_only: flag("readOnlyHint"),
+        destructive: flag("destructiveHint"),
+        idempotent: flag("idempotentHint"),
+        open_world: flag("openWorldHint"),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_keeps_everything_it_came_with() {
+        let item = json!({ "name": "t", "inputSchema": { "type": "object" }, "x-vendor": 1,
+            "annotations": { "destructiveHint": true } });
+        let tool = read("srv", item.clone(), false).unwrap();
+        assert_eq!(tool.name.full(), "srv-t");
+        assert_eq!(tool.annotations.destructive, Some(true));
+        assert_eq!(tool.annotations.read_only, None);
+        assert_eq!(tool.raw.as_deref(), Some(&item));
+    }
+
+    #[test]
+    fn malformed_items_say_what_is_wrong() {
+        let schema = json!({ "type": "object" });
+        for (item, words) in [
+            (json!(7), "not an object"),
+            (json!({ "inputSchema": schema }), "no name"),
+            (json!({ "name": 3, "inputSchema": schema }), "not text"),
+            (json!({ "name": "", "inputSchema": schema }), "empty name"),
+            (json!({ "name": "a\nb", "inputSchema": schema }), "cannot be shown"),
+            (json!({ "name": "x".repeat(10_000), "inputSchema": schema }), "10000 characters"),
+            (json!({ "name": "t" }), "no inputSchema"),
+            (json!({ "name": "t", "inputSchema": true }), "inputSchema is true"),
+            (json!({ "name": "t", "inputSchema": { "type": "array" } }), "type of its inputSchema"),
+            (json!({ "name": "t", "description": 1, "inputSchema": schema }), "description is 1"),
+        ] {
+            let reason = read("s", item, false).unwrap_err();
+            assert!(reason.contains(words), "{reason}");
+        }
+    }
+
+    #[test]
+    fn odd_but_usable_tools_carry_a_warning() {
+        let item = json!({ "name": "näme", "description": "a\u{202e}b", "inputSchema": {} });
+        let tool = read("s", item, false).unwrap();
+        assert_eq!(tool.warnings.len(), 3, "{:?}", tool.warnings);
+    }
+}

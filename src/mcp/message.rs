@@ -1,0 +1,477 @@
+//! From bytes to a classified JSON-RPC message, without building a tree of it.
+//!
+//! Owns: what counts as a message, what is noise, and why something is neither. Every doubt is
+//! returned, never swallowed. Never does: know which requests are pending.
+//!
+//! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
+//! that they can be shown exactly, parsed item by item, and refused when they nest too deep.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::model::Fault;
+
+/// One message, classified.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// The answer to a request, or its refusal.
+    Answer {
+        /// The id as sent.
+        id: Value,
+        /// The `result`, or what is wrong with the answer, or the server's error.
+        outcome: Result<Raw, Fault>,
+    },
+    /// The server asks something.
+    Request {
+        /// The id as sent.
+        id: Value,
+        /// The method.
+        method: String,
+        /// The parameters.
+        params: Option<Raw>,
+    },
+    /// The server tells something.
+    Notification {
+        /// The method.
+        method: String,
+        /// The parameters.
+        params: Option<Raw>,
+    },
+}
+
+/// A JSON value as its text.
+#[derive(Debug, Clone)]
+pub struct Raw(pub Box<RawValue>);
+
+impl Raw {
+    /// The text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value as a tree.
+    ///
+    /// # Errors
+    /// A protocol fault when it nests deeper than 128 or holds what a tree cannot.
+    pub fn parse(&self) -> Result<Value, Fault> {
+        parse(self.get())
+    }
+}
+
+/// What a piece of input turned out to be.
+#[derive(Debug)]
+pub enum Reading {
+    /// One or more messages, with doubts about how they were written.
+    Messages(Vec<Message>, Vec<String>),
+    /// Not a message; harmless.
+    Noise(String),
+    /// Looks like a message and is none; nothing after it can be trusted.
+    Broken(Fault),
+}
+
+/// Parses JSON text into a tree, with the cause named when it cannot be.
+///
+/// # Errors
+/// A protocol fault: too deep, or not JSON.
+pub fn parse(text: &str) -> Result<Value, Fault> {
+    serde_json::from_str(text).map_err(|error| not_json(&error, text))
+}
+
+/// Reads what came as one line or one body.
+pub fn read(bytes: &Bytes) -> Reading {
+    let mut doubts = Vec::new();
+    let lossy = String::from_utf8_lossy(bytes);
+    if matches!(lossy, Cow::Owned(_)) {
+        doubts.push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
+    }
+    let repaired = replace_lone_surrogates(&lossy);
+    if matches!(repaired, Cow::Owned(_)) {
+        doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
+    }
+    let text = repaired.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Reading::Messages(Vec::new(), doubts);
+    }
+    if !text.starts_with(['{', '[']) {
+        return not_a_message(text);
+    }
+    if text.starts_with('[') {
+        return read_batch(text, doubts);
+    }
+    match read_objects(text, &mut doubts) {
+        Ok(messages) => Reading::Messages(messages, doubts),
+        Err(error) => broken_object(&error, text),
+    }
+}
+
+fn not_a_message(text: &str) -> Reading {
+    if text.get(..15).is_some_and(|head| head.eq_ignore_ascii_case("content-length:")) {
+        return Reading::Broken(
+            Fault::protocol(
+                "the server frames its messages with Content-Length headers, as LSP does",
+            )
+            .hint("MCP over stdio is one JSON message a line"),
+        );
+    }
+    Reading::Noise(head(text, 200))
+}
+
+fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
+    match serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+        Ok(items) => {
+            doubts.push("messages came as a batch array, which no supported revision sends".into());
+            let mut messages = Vec::new();
+            for item in items {
+                match read_objects(item.get(), &mut doubts) {
+                    Ok(more) => messages.extend(more),
+                    Err(error) => return broken_object(&error, item.get()),
+                }
+            }
+            Reading::Messages(messages, doubts)
+        }
+        // `[info] listening …` is a log line, not a broken batch.
+        Err(_) => Reading::Noise(head(text, 200)),
+    }
+}
+
+fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<Message>> {
+    let mut messages = Vec::new();
+    for item in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+        messages.push(Envelope::read(item?.get())?.classify(doubts));
+    }
+    if messages.len() > 1 {
+        doubts.push(format!("{} messages came on one line", messages.len()));
+    }
+    Ok(messages)
+}
+
+fn broken_object(error: &serde_json::Error, text: &str) -> Reading {
+    if error.is_eof() {
+        return Reading::Broken(
+            Fault::protocol("a message spans lines or was cut: the line ends inside its JSON")
+                .detail(head(text, 200))
+                .hint("MCP over stdio is one JSON message a line, without line breaks inside"),
+        );
+    }
+    Reading::Broken(not_json(error, text))
+}
+
+fn not_json(error: &serde_json::Error, text: &str) -> Fault {
+    if error.to_string().contains("recursion limit") {
+        Fault::protocol("limit: JSON nested deeper than 128 levels")
+    } else {
+        Fault::protocol(format!("not valid JSON: {error}")).detail(around(text, error.column()))
+    }
+}
+
+/// The text around a column of its (only) line.
+fn around(text: &str, column: usize) -> String {
+    let from = column.saturating_sub(60);
+    text.chars().skip(from).take(120).collect()
+}
+
+fn head(text: &str, limit: usize) -> String {
+    let mut out: String = text.chars().take(limit).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let suspect =
+        memchr::memmem::find(bytes, b"\\ud").or_else(|| memchr::memmem::find(bytes, b"\\uD"));
+    if suspect.is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut changed = false;
+    let mut i = 0;
+    while let Some(byte) = bytes.get(i) {
+        // An escape is six bytes when it names a code unit and two otherwise.
+        let length = match (byte, unit(bytes, i)) {
+            (b'\\', Some(0xD800..0xDC00)) if is_low(unit(bytes, i + 6)) => 12,
+            (b'\\', Some(0xD800..0xE000)) => {
+                changed = true;
+                out.extend_from_slice(b"\\ufffd");
+                i += 6;
+                continue;
+            }
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        let end = (i + length).min(bytes.len());
+        out.extend_from_slice(bytes.get(i..end).unwrap_or_default());
+        i = end;
+    }
+    match String::from_utf8(out) {
+        Ok(repaired) if changed => Cow::Owned(repaired),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn is_low(unit: Option<u32>) -> bool {
+    matches!(unit, Some(0xDC00..0xE000))
+}
+
+/// The code unit of a `\uXXXX` escape that starts at `at`.
+fn unit(bytes: &[u8], at: usize) -> Option<u32> {
+    let escape = bytes.get(at..at + 6)?;
+    if escape.get(..2)? != b"\\u" {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(escape.get(2..)?).ok()?, 16).ok()
+}
+
+/// The members of a JSON-RPC object, each still text.
+#[derive(Default)]
+struct Envelope {
+    jsonrpc: Option<Box<RawValue>>,
+    id: Option<Value>,
+    method: Option<Value>,
+    params: Option<Box<RawValue>>,
+    result: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+    doubled: Vec<&'static str>,
+}
+
+impl Envelope {
+    fn read(text: &str) -> serde_json::Result<Self> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Envelope;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
+                let mut e = Envelope::default();
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                    match key.as_ref() {
+                        "jsonrpc" => e.jsonrpc = Some(map.next_value()?),
+                        "id" => e.take_id(map.next_value::<Box<RawValue>>()?.get()),
+                        "method" => e.method = Some(map.next_value()?),
+                        "params" => e.params = Some(map.next_value()?),
+                        "result" => {
+                            if e.result.replace(map.next_value()?).is_some() {
+                                e.doubled.push("result");
+                            }
+                        }
+                        "error" => e.error = Some(map.next_value()?),
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(e)
+            }
+        }
+        serde_json::Deserializer::from_str(text).deserialize_map(Members)
+    }
+
+    /// The last of several ids counts, as in most readers of JSON; that there were several is a
+    /// doubt.
+    fn take_id(&mut self, text: &str) {
+        let id = serde_json::from_str(text).unwrap_or(Value::Null);
+        if self.id.replace(id).is_some() {
+            self.doubled.push("id");
+        }
+    }
+
+    fn classify(self, doubts: &mut Vec<String>) -> Message {
+        for key in &self.doubled {
+            doubts.push(format!("a message has the key \"{key}\" twice; the last one counts"));
+        }
+        let version = self.check_version();
+        if let Some(method) = &self.method {
+            let method = method.as_str().unwrap_or_default().to_owned();
+            if let Err(fault) = version {
+                doubts.push(fault.message().to_owned());
+            }
+            let params = self.params.map(Raw);
+            return match self.id {
+                Some(id) if !id.is_null() => Message::Request { id, method, params },
+                _ => Message::Notification { method, params },
+            };
+        }
+        let outcome = version.and_then(|()| match (self.result, self.error) {
+            (Some(_), Some(error)) => Err(Fault::protocol("an answer has both result and error")
+                .detail(format!("error: {}", head(error.get(), 200)))),
+            (Some(result), None) => Ok(Raw(result)),
+            (None, Some(error)) => Err(server_error(error.get())),
+            (None, None) => Err(Fault::protocol("an answer has neither result nor error")),
+        });
+        Message::Answer { id: self.id.unwrap_or(Value::Null), outcome }
+    }
+
+    fn check_version(&self) -> Result<(), Fault> {
+        match self.jsonrpc.as_ref().map(|raw| raw.get()) {
+            Some("\"2.0\"") => Ok(()),
+            Some(other) => {
+                Err(Fault::protocol(format!("\"jsonrpc\" is {}, not \"2.0\"", head(other, 40))))
+            }
+            None => Err(Fault::protocol("the message has no \"jsonrpc\": \"2.0\"")),
+        }
+    }
+}
+
+/// A JSON-RPC error as a fault: of kind tool when it is well formed, protocol when it is not.
+fn server_error(text: &str) -> Fault {
+    let value = match parse(text) {
+        Ok(value) => value,
+        Err(fault) => return fault,
+    };
+    let code = value.get("code").and_then(Value::as_i64);
+    let message = value.get("message").and_then(Value::as_str);
+    let (Some(code), Some(message)) = (code, message) else {
+        return Fault::protocol(
+            "an answer's error is malformed: it needs a whole-number code and a text message",
+        )
+        .detail(format!("error: {}", head(text, 200)));
+    };
+    Fault::tool(format!("error {code}: {message}"))
+        .data(serde_json::json!({ "code": code, "data": value.get("data") }))
+}
+
+/// The code of a JSON-RPC error that became a fault.
+pub fn error_code(fault: &Fault) -> Option<i64> {
+    fault.evidence()?.get("code")?.as_i64()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::FaultKind;
+
+    fn one(text: &str) -> Message {
+        match read(&Bytes::copy_from_slice(text.as_bytes())) {
+            Reading::Messages(mut messages, _) if messages.len() == 1 => messages.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn answer_fault(text: &str) -> Fault {
+        match one(text) {
+            Message::Answer { outcome: Err(fault), .. } => fault,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_its_exact_text() {
+        let Message::Answer { id, outcome: Ok(raw) } =
+            one(r#"{"jsonrpc":"2.0","id":7,"result":{"n":1180591620717411303424,"x":1e400}}"#)
+        else {
+            panic!("no answer")
+        };
+        assert_eq!(id, 7);
+        assert_eq!(raw.get(), r#"{"n":1180591620717411303424,"x":1e400}"#);
+    }
+
+    #[test]
+    fn answers_that_break_the_rules_are_named() {
+        for (text, words) in [
+            (r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, "\"jsonrpc\" is \"1.0\""),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#, "both"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":"boom"}"#, "malformed"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}"#, "malformed"),
+        ] {
+            let fault = answer_fault(text);
+            assert_eq!(fault.kind(), FaultKind::Protocol, "{text}");
+            assert!(fault.message().contains(words), "{}", fault.message());
+        }
+    }
+
+    #[test]
+    fn a_wellformed_error_is_the_servers_no() {
+        let fault =
+            answer_fault(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"nope"}}"#);
+        assert_eq!(fault.kind(), FaultKind::Tool);
+        assert_eq!(error_code(&fault), Some(-32601));
+    }
+
+    #[test]
+    fn requests_and_notifications_are_told_apart() {
+        assert!(matches!(
+            one(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
+            Message::Request { .. }
+        ));
+        assert!(matches!(
+            one(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#),
+            Message::Notification { .. }
+        ));
+    }
+
+    #[test]
+    fn log_lines_are_noise_and_broken_json_is_broken() {
+        let read = |text: &'static str| read(&Bytes::from_static(text.as_bytes()));
+        assert!(matches!(read("listening on 3000"), Reading::Noise(_)));
+        assert!(matches!(read("[info] ready"), Reading::Noise(_)));
+        assert!(matches!(read("  \r"), Reading::Messages(m, _) if m.is_empty()));
+        for (text, words) in [
+            ("{", "spans lines"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, "not valid JSON"),
+            ("Content-Length: 120", "Content-Length"),
+        ] {
+            let Reading::Broken(fault) = read(text) else { panic!("{text}") };
+            assert!(fault.message().contains(words), "{}", fault.message());
+        }
+    }
+
+    #[test]
+    fn oddities_are_read_with_a_doubt() {
+        let text = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"result\":{\"t\":\"\xff\"}}";
+        let Reading::Messages(messages, doubts) = read(&Bytes::from_static(text)) else {
+            panic!("unreadable")
+        };
+        assert_eq!(doubts.len(), 2);
+        assert!(matches!(&messages[0], Message::Answer { id, .. } if *id == 2));
+        let two = r#"{"jsonrpc":"2.0","method":"a"} {"jsonrpc":"2.0","method":"b"}"#;
+        let Reading::Messages(messages, doubts) = read(&Bytes::from_static(two.as_bytes())) else {
+            panic!("unreadable")
+        };
+        assert_eq!((messages.len(), doubts.len()), (2, 1));
+    }
+
+    #[test]
+    fn deep_json_is_refused_where_a_tree_is_built() {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        let Message::Answer { outcome: Ok(raw), .. } = one(&text) else { panic!("no answer") };
+        assert!(raw.parse().unwrap_err().message().contains("128 levels"));
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_stay() {
+        assert_eq!(
+            replace_lone_surrogates(r#""\ud800x \ud83d\ude00 \udc00 \\ud800""#),
+            r#""\ufffdx \ud83d\ude00 \ufffd \\ud800""#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _reading = read(&Bytes::from(bytes));
+        }
+
+        #[test]
+        fn almost_json_never_panics(text in r#"[\[\]{}",:\\u0-9a-fjsonrpcid. -]{0,120}"#) {
+            let _reading = read(&Bytes::from(text));
+        }
+    }
+}

@@ -1,0 +1,506 @@
+//! The seam between our wire and the SDK's session: ids, answers, notifications.
+//!
+//! Owns: which request is pending, where its answer goes, and what is odd about the traffic. The
+//! SDK keeps the session (ids, cancellation, requests of the server); answers keep their exact
+//! text here, and the SDK only learns that one came. Never does: decide when to give up.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientNotification, ClientRequest, CustomResult, GetExtensions as _, JsonRpcMessage,
+    JsonRpcRequest, JsonRpcResponse, RequestId, ServerRequest, ServerResult,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{DISCOVER_ID, INITIALIZE_ID};
+use super::message::{self, Message, Raw, Reading};
+use super::wire::{Arrival, Frame, FrameKind, Wire};
+use crate::model::{Event, EventSink, Fault, LogLevel};
+
+/// How many different doubts about a server's traffic are kept.
+const DOUBTS_KEPT: usize = 20;
+/// How many ids of given-up requests are remembered, to know a late answer when it comes.
+const RETIRED_KEPT: usize = 256;
+
+/// Extra headers of one request (`Mcp-Param-*`), handed through the SDK to the wire.
+#[derive(Debug, Clone)]
+pub struct ParamHeaders(pub Vec<(String, String)>);
+
+/// What a progress notification said.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// How far.
+    pub done: f64,
+    /// Of how much.
+    pub total: Option<f64>,
+    /// Doing what.
+    pub message: Option<String>,
+}
+
+/// Receives progress; must return at once.
+pub type ProgressListener = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Everything a connection and its SDK session share.
+pub struct Session {
+    /// The server's name, for events.
+    pub server: String,
+    wire: Arc<dyn Wire>,
+    events: EventSink,
+    state: StdMutex<State>,
+    /// Cancelled when the wire is gone.
+    pub gone: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    pending: HashMap<i64, Pending>,
+    retired: VecDeque<i64>,
+    progress: HashMap<i64, ProgressListener>,
+    /// Each doubt with how often it came, in order of first appearance.
+    doubts: Vec<(String, u64)>,
+    doubts_lost: u64,
+    closed: Option<Fault>,
+    tool_list_version: u64,
+}
+
+struct Pending {
+    outcome: Option<Result<Raw, Fault>>,
+    stray: Option<String>,
+    woken: Arc<Notify>,
+}
+
+impl Session {
+    /// A session over `wire`.
+    pub fn new(server: String, wire: Arc<dyn Wire>, events: EventSink) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            wire,
+            events,
+            state: StdMutex::default(),
+            gone: CancellationToken::new(),
+        })
+    }
+
+    /// The wire below.
+    pub fn wire(&self) -> &Arc<dyn Wire> {
+        &self.wire
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes something odd; equal notes are counted.
+    pub fn doubt(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut state = self.state();
+        if let Some((_, count)) = state.doubts.iter_mut().find(|(known, _)| *known == text) {
+            *count += 1;
+        } else if state.doubts.len() < DOUBTS_KEPT {
+            state.doubts.push((text, 1));
+        } else {
+            state.doubts_lost += 1;
+        }
+    }
+
+    /// What was odd so far, for people.
+    pub fn doubts(&self) -> Vec<String> {
+        let state = self.state();
+        let mut out: Vec<String> = state
+            .doubts
+            .iter()
+            .map(|(text, count)| match count {
+                1 => text.clone(),
+                n => format!("{text} ({n} times)"),
+            })
+            .collect();
+        if state.doubts_lost > 0 {
+            out.push(format!("and {} more oddities", state.doubts_lost));
+        }
+        out
+    }
+
+    /// Why the wire is gone, once it is.
+    pub fn closed(&self) -> Option<Fault> {
+        self.state().closed.clone()
+    }
+
+    /// Grows each time the server says that its tools changed.
+    pub fn tool_list_version(&self) -> u64 {
+        self.state().tool_list_version
+    }
+
+    /// Waits for an answer's arrival, a stray answer or the end of the wire.
+    pub fn waker(&self, id: &RequestId) -> Arc<Notify> {
+        let Some(id) = number(id) else { return Arc::new(Notify::new()) };
+        let mut state = self.state();
+        let pending = state.pending.entry(id).or_insert_with(Pending::new);
+        Arc::clone(&pending.woken)
+    }
+
+    /// Takes the outcome of a request, if it came; it is not pending any more then.
+    pub fn take_outcome(&self, id: &RequestId) -> Option<Result<Raw, Fault>> {
+        let id = number(id)?;
+        let mut state = self.state();
+        let outcome = state.pending.get_mut(&id)?.outcome.take()?;
+        state.pending.remove(&id);
+        Some(outcome)
+    }
+
+    /// Whether an answer to some unknown request came while this one waited.
+    pub fn stray(&self, id: &RequestId) -> Option<String> {
+        self.state().pending.get(&number(id)?)?.stray.clone()
+    }
+
+    /// Gives a request up; an answer that comes later is known as late.
+    pub fn retire(&self, id: &RequestId) {
+        let Some(id) = number(id) else { return };
+        let mut state = self.state();
+        if state.pending.remove(&id).is_some() {
+            state.retired.push_back(id);
+            if state.retired.len() > RETIRED_KEPT {
+                state.retired.pop_front();
+            }
+        }
+    }
+
+    /// Listens to the progress of one request.
+    pub fn listen(&self, token: i64, listener: ProgressListener) {
+        self.state().progress.insert(token, listener);
+    }
+
+    /// Stops listening.
+    pub fn unlisten(&self, token: i64) {
+        self.state().progress.remove(&token);
+    }
+
+    /// Takes in what came from the wire; returns what the SDK should know of it.
+    fn route(&self, arrival: Arrival) -> Vec<RxJsonRpcMessage<RoleClient>> {
+        match arrival {
+            Arrival::Message { bytes, .. } => self.route_bytes(&bytes),
+            Arrival::Noise(text) => {
+                self.doubt(text);
+                Vec::new()
+            }
+            Arrival::Failed { id, fault } => {
+                id.as_i64().map(|id| self.failed(id, fault)).unwrap_or_default()
+            }
+            Arrival::Closed(fault) => {
+                self.close(fault);
+                Vec::new()
+            }
+        }
+    }
+
+    fn route_bytes(&self, bytes: &Bytes) -> Vec<RxJsonRpcMessage<RoleClient>> {
+        match message::read(bytes) {
+            Reading::Messages(messages, doubts) => {
+                for doubt in doubts {
+                    self.doubt(doubt);
+                }
+                messages.into_iter().filter_map(|m| self.route_message(m)).collect()
+            }
+            Reading::Noise(line) => {
+                self.doubt(noise(&line));
+                Vec::new()
+            }
+            Reading::Broken(fault) => {
+                self.close(fault);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Routes one message; also used for those that came before the session existed.
+    pub fn route_message(&self, message: Message) -> Option<RxJsonRpcMessage<RoleClient>> {
+        match message {
+            Message::Answer { id, outcome } => self.answered(&id, outcome),
+            Message::Request { id, method, params } => self.asked(id, &method, params),
+            Message::Notification { method, params } => {
+                self.told(&method, params);
+                None
+            }
+        }
+    }
+
+    fn answered(
+        &self,
+        id: &Value,
+        outcome: Result<Raw, Fault>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let known = whole_number(id);
+        let mut state = self.state();
+        if let Some(number) = known
+            && let Some(pending) = state.pending.get_mut(&number)
+        {
+            let first = pending.outcome.is_none();
+            if first {
+                pending.outcome = Some(outcome);
+            }
+            drop(state);
+            if !first {
+                self.doubt("a request was answered twice; the first answer counts");
+            }
+            if id.as_i64().is_none() {
+                self.doubt(format!("the id {number} came back as {id}"));
+            }
+            return first.then(|| wake(number));
+        }
+        // The answer to the half of the handshake that was not needed any more.
+        if known.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
+            return None;
+        }
+        if known.is_some_and(|number| state.retired.contains(&number)) {
+            drop(state);
+            self.doubt("an answer came after its request was given up; ignored");
+            return None;
+        }
+        let text = match outcome {
+            Err(fault) if id.is_null() => format!("an error without an id: {}", fault.message()),
+            _ => format!("an answer to unknown id {id}"),
+        };
+        for pending in state.pending.values_mut() {
+            pending.stray.get_or_insert_with(|| text.clone());
+            pending.woken.notify_one();
+        }
+        drop(state);
+        self.doubt(text);
+        None
+    }
+
+    fn failed(&self, id: i64, fault: Fault) -> Vec<RxJsonRpcMessage<RoleClient>> {
+        let mut state = self.state();
+        let Some(pending) = state.pending.get_mut(&id).filter(|p| p.outcome.is_none()) else {
+            return Vec::new();
+        };
+        let stray = pending.stray.take();
+        pending.outcome = Some(Err(match stray {
+            Some(stray) => Fault::protocol(format!("{stray}, and none to the request")),
+            None => fault,
+        }));
+        vec![wake(id)]
+    }
+
+    fn asked(
+        &self,
+        id: Value,
+        method: &str,
+        params: Option<Raw>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let request_id: RequestId = serde_json::from_value(id).ok()?;
+        let mut request = serde_json::Map::new();
+        request.insert("method".into(), Value::String(method.to_owned()));
+        match params.map(|raw| raw.parse()).transpose() {
+            Ok(Some(params)) => {
+                request.insert("params".into(), params);
+            }
+            Ok(None) => {}
+            Err(fault) => {
+                self.doubt(format!("a {method} request could not be read: {}", fault.message()));
+                return None;
+            }
+        }
+        let request: ServerRequest = serde_json::from_value(Value::Object(request)).ok()?;
+        Some(JsonRpcMessage::Request(JsonRpcRequest::new(request_id, request)))
+    }
+
+    fn told(&self, method: &str, params: Option<Raw>) {
+        let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
+            return self.doubt(format!("a {method} notification could not be read"));
+        };
+        let params = params.unwrap_or_default();
+        match method {
+            "notifications/progress" => self.progressed(&params),
+            "notifications/message" => self.logged(&params),
+            "notifications/tools/list_changed" => {
+                self.state().tool_list_version += 1;
+                self.events.emit(Event::ListChanged { server: self.server.clone() });
+            }
+            _ => {}
+        }
+    }
+
+    fn progressed(&self, params: &Value) {
+        let token = params.get("progressToken").and_then(Value::as_i64);
+        let listener = token.and_then(|t| self.state().progress.get(&t).cloned());
+        let progress = params.get("progress").and_then(Value::as_f64).filter(|p| p.is_finite());
+        let (Some(listener), Some(progress)) = (listener, progress) else { return };
+        listener(Progress {
+            done: progress,
+            total: params.get("total").and_then(Value::as_f64).filter(|t| t.is_finite()),
+            message: params.get("message").and_then(Value::as_str).map(str::to_owned),
+        });
+    }
+
+    fn logged(&self, params: &Value) {
+        let text = match params.get("data") {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => return,
+        };
+        let level = params.get("level").and_then(Value::as_str).unwrap_or("info").to_owned();
+        self.events.emit(Event::Log { origin: self.server.clone(), level: LogLevel(level), text });
+    }
+
+    fn close(&self, fault: Fault) {
+        let mut state = self.state();
+        state.closed.get_or_insert(fault);
+        for pending in state.pending.values() {
+            pending.woken.notify_one();
+        }
+        drop(state);
+        self.gone.cancel();
+    }
+}
+
+impl Pending {
+    fn new() -> Self {
+        Self { outcome: None, stray: None, woken: Arc::new(Notify::new()) }
+    }
+}
+
+/// How a line that is no message is noted.
+pub fn noise(line: &str) -> String {
+    format!("non-protocol line on stdout: {line}")
+}
+
+/// The message that tells the SDK that the answer to `id` is here.
+fn wake(id: i64) -> RxJsonRpcMessage<RoleClient> {
+    JsonRpcMessage::Response(JsonRpcResponse {
+        jsonrpc: rmcp::model::JsonRpcVersion2_0,
+        id: RequestId::Number(id),
+        result: ServerResult::CustomResult(CustomResult::new(Value::Null)),
+    })
+}
+
+fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(_) => None,
+    }
+}
+
+/// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.
+fn whole_number(id: &Value) -> Option<i64> {
+    id.as_i64().or_else(|| {
+        let float = id.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15)?;
+        #[expect(clippy::cast_possible_truncation, reason = "whole and far from the limits")]
+        Some(float as i64)
+    })
+}
+
+/// The transport the SDK sees.
+pub struct SessionTransport {
+    session: Arc<Session>,
+    ready: VecDeque<RxJsonRpcMessage<RoleClient>>,
+}
+
+/// A message could not be handed to the server.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SendError(pub Fault);
+
+impl SessionTransport {
+    /// A transport over `session`, with what came before it existed.
+    pub fn new(session: Arc<Session>, early: Vec<Message>) -> Self {
+        let ready = early.into_iter().filter_map(|m| session.route_message(m)).collect();
+        Self { session, ready }
+    }
+}
+
+impl rmcp::transport::Transport<RoleClient> for SessionTransport {
+    type Error = SendError;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let session = Arc::clone(&self.session);
+        let frame = frame(&item);
+        if let JsonRpcMessage::Request(request) = &item
+            && let Some(id) = number(&request.id)
+        {
+            session.state().pending.entry(id).or_insert_with(Pending::new);
+        }
+        async move {
+            let frame = frame.map_err(SendError)?;
+            let id = match &frame.kind {
+                FrameKind::Request { id, .. } => id.as_i64(),
+                _ => None,
+            };
+            session.wire.send(frame).await.map_err(|fault| {
+                if let Some(id) = id {
+                    let _woken = session.failed(id, fault.clone());
+                }
+                SendError(fault)
+            })
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Some(message);
+            }
+            if self.session.gone.is_cancelled() {
+                return None;
+            }
+            let arrival = self.session.wire.receive().await;
+            self.ready.extend(self.session.route(arrival));
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// Serialises a message of the SDK and says what it is.
+fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
+    let bytes = serde_json::to_vec(item)
+        .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
+    let kind = match item {
+        JsonRpcMessage::Request(request) => {
+            let (method, name, headers) = describe(&request.request);
+            let id = serde_json::to_value(&request.id).unwrap_or_default();
+            FrameKind::Request { id, method, name, headers }
+        }
+        JsonRpcMessage::Notification(notification) => match &notification.notification {
+            ClientNotification::CancelledNotification(cancelled) => FrameKind::Notification {
+                method: "notifications/cancelled".into(),
+                cancels: serde_json::to_value(&cancelled.params.request_id).ok(),
+            },
+            other => {
+                let value = serde_json::to_value(other).unwrap_or_default();
+                let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
+                FrameKind::Notification { method: method.to_owned(), cancels: None }
+            }
+        },
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
+    };
+    Ok(Frame { bytes: bytes.into(), kind })
+}
+
+/// Method, name and extra headers of a request. All of ours are custom ones to the SDK.
+fn describe(request: &ClientRequest) -> (String, Option<String>, Vec<(String, String)>) {
+    let ClientRequest::CustomRequest(custom) = request else {
+        let value = serde_json::to_value(request).unwrap_or_default();
+        let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
+        return (method.to_owned(), None, Vec::new());
+    };
+    let key = match custom.method.as_str() {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    };
+    let name = key.and_then(|key| custom.params.as_ref()?.get(key)?.as_str()).map(str::to_owned);
+    let headers =
+        custom.extensions().get::<ParamHeaders>().map(|h| h.0.clone()).unwrap_or_default();
+    (custom.method.clone(), name, headers)
+}

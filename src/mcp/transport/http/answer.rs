@@ -1,0 +1,147 @@
+//! A glance at a message: is it the answer to this request?
+//!
+//! A stream is read until the answer it was opened for has come, so somebody has to recognise it.
+//! Owns: finding `id`, `method` and `error` at the top of a message without building a tree (deep
+//! or huge values are skipped iteratively). Never does: judge the rest of the message.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What stands at the top of one message (or of the messages of a batch).
+#[derive(Debug, Default)]
+struct Top {
+    /// Ids of the members that are answers.
+    answered: Vec<Value>,
+    /// A JSON-RPC error stands in it.
+    error: bool,
+}
+
+/// What a message means for the request on whose stream it came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Glance {
+    /// It is the request's answer.
+    Answer,
+    /// It is an answer, but to the id given here.
+    Other(String),
+    /// It is a request or a notification of the server.
+    NoAnswer,
+    /// It is not JSON (or not an object), and why.
+    Unreadable(String),
+}
+
+/// Looks whether `message` answers the request `id`.
+pub(super) fn glance(message: &[u8], id: &Value) -> Glance {
+    match serde_json::from_slice::<Top>(message) {
+        Err(error) => Glance::Unreadable(error.to_string()),
+        Ok(top) if top.answered.contains(id) => Glance::Answer,
+        Ok(top) => top.answered.first().map_or(Glance::NoAnswer, |other| {
+            Glance::Other(other.to_string().chars().take(80).collect())
+        }),
+    }
+}
+
+/// Whether a body is a JSON-RPC error, whatever its id.
+pub(super) fn is_error(body: &[u8]) -> bool {
+    serde_json::from_slice::<Top>(body).is_ok_and(|top| top.error)
+}
+
+impl<'de> Deserialize<'de> for Top {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TopVisitor)
+    }
+}
+
+struct TopVisitor;
+
+impl<'de> Visitor<'de> for TopVisitor {
+    type Value = Top;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Top, A::Error> {
+        let (mut ids, mut method, mut version, mut error) = (Vec::new(), false, false, false);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                // A repeated key is the reader's to complain about; here any of them counts.
+                "id" => {
+                    let raw = map.next_value::<Box<RawValue>>()?;
+                    // An id with depth is no id; the failed reading leaves `null`.
+                    ids.push(serde_json::from_str(raw.get()).unwrap_or(Value::Null));
+                    continue;
+                }
+                "method" => method = true,
+                "jsonrpc" => version = true,
+                "error" => error = true,
+                _ => {}
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        let answered = if method { Vec::new() } else { ids };
+        Ok(Top { answered, error: error && version && !method })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Top, A::Error> {
+        let mut all = Top::default();
+        while let Some(one) = seq.next_element::<Top>()? {
+            all.answered.extend(one.answered);
+            all.error |= one.error;
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_is_recognised_by_its_id() {
+        let id = json!(3);
+        assert_eq!(glance(br#"{"jsonrpc":"2.0","result":{},"id":3}"#, &id), Glance::Answer);
+        assert_eq!(glance(br#"{"jsonrpc":"2.0","error":{},"id":3}"#, &id), Glance::Answer);
+        assert_eq!(glance(br#"{"id":"3","result":1}"#, &id), Glance::Other("\"3\"".into()));
+        assert_eq!(glance(br#"{"id":4,"result":1}"#, &id), Glance::Other("4".into()));
+    }
+
+    #[test]
+    fn a_request_of_the_server_with_the_same_id_is_no_answer() {
+        assert_eq!(glance(br#"{"id":3,"method":"ping"}"#, &json!(3)), Glance::NoAnswer);
+        assert_eq!(glance(br#"{"method":"notifications/message"}"#, &json!(3)), Glance::NoAnswer);
+    }
+
+    #[test]
+    fn a_batch_is_searched() {
+        let batch = br#"[{"method":"x"},{"id":3,"result":{}}]"#;
+        assert_eq!(glance(batch, &json!(3)), Glance::Answer);
+        assert_eq!(glance(batch, &json!(4)), Glance::Other("3".into()));
+    }
+
+    #[test]
+    fn what_is_not_a_message_says_why() {
+        for text in [&b"NaN"[..], b"{\"id\":3", b"17", b"", b"{\"result\":NaN,\"id\":3}"] {
+            assert!(matches!(glance(text, &json!(3)), Glance::Unreadable(_)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let deep = format!(r#"{{"result":{}{},"id":3}}"#, "[".repeat(300_000), "]".repeat(300_000));
+        assert_eq!(glance(deep.as_bytes(), &json!(3)), Glance::Answer);
+        let deep = format!(r#"{{"id":{}{}}}"#, "[".repeat(300_000), "]".repeat(300_000));
+        assert_eq!(glance(deep.as_bytes(), &json!(3)), Glance::Other("null".into()));
+    }
+
+    #[test]
+    fn an_error_body_is_told_from_other_json() {
+        assert!(is_error(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000}}"#));
+        assert!(!is_error(br#"{"error":"not found"}"#));
+        assert!(!is_error(b"<html>"));
+    }
+}

@@ -1,0 +1,231 @@
+//! The headers of the protocol, in both eras.
+//!
+//! Owns: which headers one outgoing message carries (specification: Streamable HTTP, and "standard
+//! headers" of 2026-07-28) and how a value that no header can carry is encoded. Never does: send.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+use super::session::Session;
+use crate::mcp::wire::{Frame, FrameKind};
+use crate::model::{Era, Fault};
+
+/// The session of the legacy era.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Where a broken stream is to be continued (legacy era).
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// What the names of a request's own headers begin with.
+const PARAMETER: &str = "mcp-param-";
+
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The headers of a POST.
+pub(super) fn post(frame: &Frame, session: &Session) -> Result<HeaderMap, Fault> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, BOTH);
+    headers.insert(CONTENT_TYPE, JSON);
+    let (method, name, own) = match &frame.kind {
+        FrameKind::Request { method, name, headers, .. } => {
+            (Some(method), name.as_ref(), &headers[..])
+        }
+        FrameKind::Notification { method, .. } => (Some(method), None, &[][..]),
+        FrameKind::Response => (None, None, &[][..]),
+    };
+    let discovering = method.is_some_and(|method| method == "server/discover");
+    match session.agreed() {
+        _ if discovering => {
+            // Discovery itself proposes the version, in its body.
+            let version = proposed_version(&frame.bytes);
+            headers.extend(version.map(|version| (VERSION, version)));
+        }
+        Some((Era::Legacy, version)) => {
+            headers.extend(version.map(|version| (VERSION, version)));
+            headers.extend(session.id().map(|id| (SESSION, id)));
+            return Ok(headers);
+        }
+        Some((Era::Modern, version)) => headers.extend(version.map(|version| (VERSION, version))),
+        None => {
+            headers.extend(session.id().map(|id| (SESSION, id)));
+            return Ok(headers);
+        }
+    }
+    if let Some(method) = method {
+        headers.insert(METHOD, encode(method)?);
+    }
+    if let Some(name) = name {
+        headers.insert(NAME, encode(name)?);
+    }
+    for (name, value) in own {
+        headers.append(parameter(name)?, encode(value)?);
+    }
+    Ok(headers)
+}
+
+/// The headers of a GET for an event stream, or of the DELETE of a session (legacy era).
+pub(super) fn get(session: &Session) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, EVENTS);
+    headers.extend(session.id().map(|id| (SESSION, id)));
+    let version = session.agreed().and_then(|(_, version)| version);
+    headers.extend(version.map(|version| (VERSION, version)));
+    headers
+}
+
+/// Only names of this family are taken from a tool's definition, so that a server cannot name
+/// `Authorization` there.
+fn parameter(name: &str) -> Result<HeaderName, Fault> {
+    let parsed = HeaderName::try_from(name).ok();
+    parsed.filter(|name| name.as_str().starts_with(PARAMETER)).ok_or_else(|| {
+        let shown: String = name.chars().take(80).collect();
+        Fault::protocol(format!("'{shown}' is not a header a tool may name"))
+    })
+}
+
+fn encode(value: &str) -> Result<HeaderValue, Fault> {
+    HeaderValue::try_from(header_text(value).as_ref())
+        .map_err(|_| Fault::internal("a header value cannot be encoded"))
+}
+
+/// A value as it stands in an `Mcp-*` header: itself when it is printable ASCII without blanks at
+/// its ends, else `=?base64?…?=` over its UTF-8 bytes; what looks encoded already is encoded too.
+pub fn header_text(value: &str) -> Cow<'_, str> {
+    let plain = value.bytes().all(|b| matches!(b, 0x20..=0x7e))
+        && value.trim_matches(' ') == value
+        && !(value.starts_with("=?base64?") && value.ends_with("?="));
+    if plain { Cow::Borrowed(value) } else { Cow::Owned(format!("=?base64?{}?=", base64(value))) }
+}
+
+/// Standard base64 with padding (RFC 4648, section 4).
+fn base64(text: &str) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(text.len().div_ceil(3) * 4);
+    for chunk in text.as_bytes().chunks(3) {
+        let group =
+            (0..3).fold(0_u32, |group, i| group << 8 | u32::from(*chunk.get(i).unwrap_or(&0)));
+        for i in 0..4 {
+            let index = (group >> (18 - 6 * i) & 63) as usize;
+            out.push(if i <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
+        }
+    }
+    out
+}
+
+fn proposed_version(body: &Bytes) -> Option<HeaderValue> {
+    let message: Value = serde_json::from_slice(body).ok()?;
+    let meta = message.get("params")?.get("_meta")?;
+    HeaderValue::try_from(meta.get("io.modelcontextprotocol/protocolVersion")?.as_str()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(method: &str, name: Option<&str>, own: &[(&str, &str)], body: &Value) -> Frame {
+        Frame {
+            bytes: Bytes::from(body.to_string()),
+            kind: FrameKind::Request {
+                id: json!(1),
+                method: method.to_owned(),
+                name: name.map(str::to_owned),
+                headers: own.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
+            },
+        }
+    }
+
+    fn session(era: Option<(Era, &str)>, id: Option<&str>) -> Session {
+        let mut session = Session::default();
+        if let Some((era, version)) = era {
+            session.agree(era, version);
+        }
+        if let Some(id) = id {
+            session.remember(&HeaderValue::from_str(id).unwrap()).unwrap();
+        }
+        session
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<String> {
+        let mut shown: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .filter(|line| line.starts_with("mcp-") || line.starts_with("last-"))
+            .collect();
+        shown.sort();
+        shown
+    }
+
+    #[test]
+    fn before_an_agreement_initialize_has_no_headers_and_discover_takes_them_from_its_body() {
+        let none = session(None, None);
+        let init = request("initialize", None, &[], &json!({}));
+        assert_eq!(names(&post(&init, &none).unwrap()), [] as [&str; 0]);
+        let body =
+            json!({"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}});
+        let discover = request("server/discover", None, &[], &body);
+        assert_eq!(
+            names(&post(&discover, &none).unwrap()),
+            ["mcp-method: server/discover", "mcp-protocol-version: 2026-07-28"]
+        );
+    }
+
+    #[test]
+    fn legacy_carries_session_and_version_and_nothing_of_the_modern_era() {
+        let legacy = session(Some((Era::Legacy, "2025-11-25")), Some("abc"));
+        let call = request("tools/call", Some("echo"), &[("Mcp-Param-A", "1")], &json!({}));
+        let expected = ["mcp-protocol-version: 2025-11-25", "mcp-session-id: abc"];
+        assert_eq!(names(&post(&call, &legacy).unwrap()), expected);
+        assert_eq!(names(&get(&legacy)), expected);
+    }
+
+    #[test]
+    fn modern_carries_method_name_and_parameters_and_no_session() {
+        let modern = session(Some((Era::Modern, "2026-07-28")), Some("abc"));
+        let call = request("tools/call", Some("écho"), &[("Mcp-Param-A", "1")], &json!({}));
+        assert_eq!(
+            names(&post(&call, &modern).unwrap()),
+            [
+                "mcp-method: tools/call",
+                "mcp-name: =?base64?w6ljaG8=?=",
+                "mcp-param-a: 1",
+                "mcp-protocol-version: 2026-07-28"
+            ]
+        );
+        let note = Frame {
+            bytes: Bytes::new(),
+            kind: FrameKind::Notification { method: "notifications/x".into(), cancels: None },
+        };
+        assert_eq!(
+            names(&post(&note, &modern).unwrap()),
+            ["mcp-method: notifications/x", "mcp-protocol-version: 2026-07-28"]
+        );
+    }
+
+    #[test]
+    fn a_tool_cannot_name_any_other_header() {
+        let modern = session(Some((Era::Modern, "2026-07-28")), None);
+        for name in ["Authorization", "Mcp-Param-A\r\nX: y", "", "mcp-method"] {
+            let call = request("tools/call", None, &[(name, "x")], &json!({}));
+            assert!(post(&call, &modern).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_encoded_when_a_header_cannot_carry_them() {
+        for plain in ["echo", "file:///a b/c", "", "=?base64?x"] {
+            assert_eq!(header_text(plain), plain);
+        }
+        assert_eq!(header_text(" a"), "=?base64?IGE=?=");
+        assert_eq!(header_text("a\r\nb"), "=?base64?YQ0KYg==?=");
+        assert_eq!(header_text("日本"), "=?base64?5pel5pys?=");
+        assert_eq!(header_text("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+    }
+}

@@ -1,0 +1,185 @@
+//! Streamable HTTP: our own client wire, for both protocol eras.
+//!
+//! Owns: [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
+//! and the classification of everything that can go wrong into faults. Never does: parse what is
+//! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
+//! request, follow an address a server names elsewhere, or log in.
+//!
+//! What the layer above may rely on:
+//!
+//! - When `send` of a request fails, nothing is pushed for it.
+//! - When it succeeds, exactly one ending follows: the [`Arrival::Message`] with the request's id,
+//!   or [`Arrival::Failed`]. A message that came instead of the answer (an error without an id, an
+//!   answer to another id, no JSON) is pushed first, with `stream_of` naming the request, and
+//!   `Failed` after it.
+//! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
+//!   are faults whose `evidence` is `{"http_status": N}`.
+//! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
+//!   closes the request's stream. Dropping `send` does not cancel.
+
+mod answer;
+mod body;
+mod client;
+mod events;
+mod headers;
+mod post;
+mod queue;
+mod redact;
+mod running;
+mod session;
+mod sse;
+mod status;
+mod target;
+mod trouble;
+
+#[cfg(test)]
+mod peer;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+pub use headers::header_text;
+pub use status::is_session_lost;
+pub use target::{HttpLimits, HttpTarget};
+
+use self::queue::{Inbox, Outbox, queue};
+use self::redact::Redactor;
+use self::running::{Running, locked};
+use self::session::Session;
+use crate::mcp::wire::{Arrival, Frame, FrameKind, Vitals, Wire};
+use crate::model::{Era, Fault};
+
+/// A wire to one Streamable HTTP server.
+pub struct HttpWire {
+    shared: Arc<Shared>,
+    inbox: tokio::sync::Mutex<Inbox>,
+}
+
+/// What the wire and its tasks share.
+struct Shared {
+    client: reqwest::Client,
+    /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
+    url: Mutex<Url>,
+    limits: HttpLimits,
+    session: Mutex<Session>,
+    /// The first POST may try another path.
+    may_guess: AtomicBool,
+    /// The server's own event stream was asked for.
+    listening: AtomicBool,
+    /// Credentials go with every request.
+    authorized: bool,
+    running: Running,
+    outbox: Outbox,
+    secrets: Redactor,
+    closed: CancellationToken,
+}
+
+impl HttpWire {
+    /// A wire to `target`. Nothing is sent before the first message.
+    ///
+    /// # Errors
+    /// When the target is not acceptable (scheme, header names, credentials over plain HTTP) or
+    /// the system's certificates cannot be loaded.
+    pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
+        let checked = target.check()?;
+        let authorized = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
+        let client = client::build(&target, checked.headers)?;
+        let (outbox, inbox) = queue();
+        if let Some(warning) = checked.warning {
+            outbox.note(warning);
+        }
+        let shared = Shared {
+            client,
+            url: Mutex::new(target.url),
+            limits: target.limits,
+            session: Mutex::new(Session::default()),
+            may_guess: AtomicBool::new(true),
+            listening: AtomicBool::new(false),
+            authorized,
+            running: Running::default(),
+            outbox,
+            secrets: checked.secrets,
+            closed: CancellationToken::new(),
+        };
+        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+    }
+}
+
+impl Shared {
+    /// Pushes an arrival, without the secrets it may quote.
+    async fn push(&self, arrival: Arrival) {
+        self.outbox.push(self.secrets.clean_arrival(arrival)).await;
+    }
+}
+
+fn closed() -> Fault {
+    Fault::unreachable("the connection was closed")
+}
+
+#[async_trait]
+impl Wire for HttpWire {
+    async fn send(&self, frame: Frame) -> Result<(), Fault> {
+        let shared = Arc::clone(&self.shared);
+        if shared.closed.is_cancelled() {
+            return Err(closed());
+        }
+        let sent = match &frame.kind {
+            FrameKind::Request { id, .. } => {
+                let id = id.clone();
+                let exchange = shared.running.begin(&id, &shared.closed);
+                let (accepted, acceptance) = oneshot::channel();
+                // A task of its own: an abandoned `send` must still be able to say what it
+                // waited for, until it is cancelled.
+                tokio::spawn(Box::pin(shared.request(frame, id, exchange, accepted)));
+                acceptance.await.unwrap_or_else(|_| Err(closed()))
+            }
+            FrameKind::Notification { cancels: Some(id), .. } => {
+                let id = id.clone();
+                shared.cancel(frame, &id).await
+            }
+            FrameKind::Notification { .. } | FrameKind::Response => shared.control(frame).await,
+        };
+        sent.map_err(|fault| self.shared.secrets.clean_fault(fault))
+    }
+
+    async fn receive(&self) -> Arrival {
+        let mut inbox = self.inbox.lock().await;
+        tokio::select! {
+            biased;
+            () = self.shared.closed.cancelled() => Arrival::Closed(closed()),
+            next = inbox.next() => next.unwrap_or_else(|| Arrival::Closed(closed())),
+        }
+    }
+
+    fn agreed(&self, era: Era, version: &str) {
+        locked(&self.shared.session).agree(era, version);
+    }
+
+    fn waiting_for(&self, id: &Value) -> Option<String> {
+        self.shared.running.waiting_for(id)
+    }
+
+    fn vitals(&self) -> Vitals {
+        Vitals::default()
+    }
+
+    async fn close(&self) {
+        self.shared.closed.cancel();
+        self.shared.farewell().await;
+    }
+}
+
+impl Drop for HttpWire {
+    /// Ends the tasks of a wire that nobody closed.
+    fn drop(&mut self) {
+        self.shared.closed.cancel();
+    }
+}

@@ -1,0 +1,242 @@
+//! A small HTTP/1.1 server for the tests of this room: real sockets, scripted per test.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Heard {
+    pub method: String,
+    pub path: String,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: String,
+    /// Which connection it came on, counted from 0.
+    pub connection: usize,
+}
+
+impl Heard {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    /// The id of the JSON-RPC message in the body.
+    pub(super) fn id(&self) -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(&self.body).unwrap()["id"].clone()
+    }
+
+    /// Method and path, for comparing what was asked.
+    pub(super) fn line(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+/// What the peer does with one request.
+pub(super) enum Reply {
+    /// These bytes as they are; the connection stays open for the next request.
+    Raw(Vec<u8>),
+    /// These bytes, then the end of the connection.
+    Last(Vec<u8>),
+    /// These bytes, then nothing more until the client goes away.
+    Hang(Vec<u8>),
+    /// These bytes, then a reset of the connection.
+    Reset(Vec<u8>),
+    /// These bytes again and again until the client goes away.
+    Endless(Vec<u8>, Vec<u8>),
+}
+
+impl Reply {
+    /// A response with a length.
+    pub(super) fn full(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
+        let length = format!("Content-Length: {}", body.len());
+        let mut bytes = head(status, &[headers, &[length.as_str()]].concat());
+        bytes.extend_from_slice(body);
+        Self::Raw(bytes)
+    }
+
+    /// 200 with a JSON body.
+    pub(super) fn json(body: impl AsRef<[u8]>) -> Self {
+        Self::full("200 OK", &["Content-Type: application/json"], body)
+    }
+
+    /// 202 without a body.
+    pub(super) fn accepted() -> Self {
+        Self::full("202 Accepted", &[], "")
+    }
+
+    /// The result `{}` for a request.
+    pub(super) fn result(heard: &Heard) -> Self {
+        Self::json(answer(&heard.id()))
+    }
+
+    /// An event stream that ends after `events`.
+    pub(super) fn events(events: &str) -> Self {
+        let mut bytes = head("200 OK", &EVENTS);
+        bytes.extend_from_slice(chunk(events).as_bytes());
+        bytes.extend_from_slice(b"0\r\n\r\n");
+        Self::Raw(bytes)
+    }
+}
+
+/// Headers of a chunked event stream.
+pub(super) const EVENTS: [&str; 2] =
+    ["Content-Type: text/event-stream", "Transfer-Encoding: chunked"];
+
+/// One chunk of a chunked body.
+pub(super) fn chunk(data: &str) -> String {
+    format!("{:x}\r\n{data}\r\n", data.len())
+}
+
+/// A response head.
+pub(super) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
+    let mut text = format!("HTTP/1.1 {status}\r\n");
+    for header in headers {
+        text.push_str(header);
+        text.push_str("\r\n");
+    }
+    text.push_str("\r\n");
+    text.into_bytes()
+}
+
+/// A JSON-RPC answer.
+pub(super) fn answer(id: &serde_json::Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+}
+
+type Script = dyn Fn(usize, &Heard) -> Reply + Send + Sync;
+
+/// A running server.
+pub(super) struct Peer {
+    address: std::net::SocketAddr,
+    heard: Arc<Mutex<Vec<Heard>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Peer {
+    /// Starts a server that answers the n-th request (from 0, over all connections) by `script`.
+    pub(super) async fn start(
+        script: impl Fn(usize, &Heard) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let script: Arc<Script> = Arc::new(script);
+        let log = Arc::clone(&heard);
+        let task = tokio::spawn(async move {
+            for connection in 0.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (script, log) = (Arc::clone(&script), Arc::clone(&log));
+                // A client that goes away is part of many tests.
+                tokio::spawn(async move { serve(stream, connection, &*script, &log).await.ok() });
+            }
+        });
+        Self { address, heard, task }
+    }
+
+    /// The URL of a path on this server.
+    pub(super) fn url(&self, path: &str) -> Url {
+        format!("http://{}{path}", self.address).parse().unwrap()
+    }
+
+    /// Everything asked so far.
+    pub(super) fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// Waits until something was asked `n` times.
+    pub(super) async fn heard_at_least(&self, n: usize) -> Vec<Heard> {
+        loop {
+            let heard = self.heard();
+            if heard.len() >= n {
+                return heard;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    connection: usize,
+    script: &Script,
+    log: &Mutex<Vec<Heard>>,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    while let Some(heard) = read_request(&mut stream, &mut buffer, connection).await? {
+        let number = {
+            let mut log = log.lock().unwrap();
+            log.push(heard.clone());
+            log.len() - 1
+        };
+        match script(number, &heard) {
+            Reply::Raw(bytes) => stream.write_all(&bytes).await?,
+            Reply::Last(bytes) => return stream.write_all(&bytes).await,
+            Reply::Hang(bytes) => {
+                stream.write_all(&bytes).await?;
+                let mut rest = Vec::new();
+                stream.read_to_end(&mut rest).await?;
+                return Ok(());
+            }
+            Reply::Reset(bytes) => {
+                stream.write_all(&bytes).await?;
+                return stream.set_zero_linger();
+            }
+            Reply::Endless(first, again) => {
+                stream.write_all(&first).await?;
+                loop {
+                    stream.write_all(&again).await?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_request<'a>(
+    stream: &'a mut TcpStream,
+    buffer: &'a mut Vec<u8>,
+    connection: usize,
+) -> Pin<Box<dyn Future<Output = io::Result<Option<Heard>>> + Send + 'a>> {
+    Box::pin(async move {
+        let end = loop {
+            if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end;
+            }
+            if stream.read_buf(buffer).await? == 0 {
+                return Ok(None);
+            }
+        };
+        let text = String::from_utf8_lossy(&buffer[..end]).into_owned();
+        buffer.drain(..end + 4);
+        let mut lines = text.split("\r\n");
+        let mut words = lines.next().unwrap_or_default().split(' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let headers: BTreeMap<_, _> = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
+        let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+        while buffer.len() < length {
+            if stream.read_buf(buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+        let body = String::from_utf8(buffer.drain(..length).collect()).unwrap();
+        let (method, path) = (method.to_owned(), path.to_owned());
+        Ok(Some(Heard { method, path, headers, body, connection }))
+    })
+}

@@ -1,0 +1,144 @@
+//! The one way from everything that reads to the one who receives.
+//!
+//! Owns: a bounded channel of arrivals with a bound on their bytes, and the rule that only few
+//! readers may gather a large message at the same time. Never does: look at an arrival.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::mcp::wire::{Arrival, MESSAGE_LIMIT};
+
+/// Arrivals that may wait to be received.
+const WAITING: usize = 256;
+/// Bytes of messages that may wait to be received, in KiB: two of the largest.
+const WAITING_KIB: usize = 2 * MESSAGE_LIMIT / 1024;
+/// Messages above [`LARGE`] that may be gathered at the same time.
+const GATHERING: usize = 2;
+/// From here on gathering a message needs a permit.
+const LARGE: usize = 1024 * 1024;
+
+struct Waiting {
+    arrival: Arrival,
+    _space: Option<OwnedSemaphorePermit>,
+}
+
+/// The sending end; pushing waits until there is room.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    sender: mpsc::Sender<Waiting>,
+    space: Arc<Semaphore>,
+    gathering: Arc<Semaphore>,
+}
+
+/// The receiving end.
+pub(super) struct Inbox(mpsc::Receiver<Waiting>);
+
+/// A queue with the bounds of this module.
+pub(super) fn queue() -> (Outbox, Inbox) {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let outbox = Outbox {
+        sender,
+        space: Arc::new(Semaphore::new(WAITING_KIB)),
+        gathering: Arc::new(Semaphore::new(GATHERING)),
+    };
+    (outbox, Inbox(receiver))
+}
+
+impl Outbox {
+    /// Hands one arrival over; waits while the queue is full. Nobody receiving any more is not
+    /// an error: the wire is being dropped.
+    pub(super) async fn push(&self, arrival: Arrival) {
+        let size = match &arrival {
+            Arrival::Message { bytes, .. } => bytes.len(),
+            _ => 0,
+        };
+        let permits = u32::try_from((size / 1024).min(WAITING_KIB)).unwrap_or(u32::MAX);
+        let space = match permits {
+            0 => None,
+            some => Arc::clone(&self.space).acquire_many_owned(some).await.ok(),
+        };
+        self.sender.send(Waiting { arrival, _space: space }).await.ok();
+    }
+
+    /// Leaves a warning if there is room for it.
+    pub(super) fn note(&self, text: String) {
+        let waiting = Waiting { arrival: Arrival::Noise(text), _space: None };
+        self.sender.try_send(waiting).ok();
+    }
+
+    /// A fresh share in gathering large messages.
+    pub(super) fn bulk(&self) -> Bulk {
+        Bulk { gathering: Arc::clone(&self.gathering), held: None }
+    }
+}
+
+/// One reader's share: asked before its buffer grows, given back when the buffer was handed over.
+pub(super) struct Bulk {
+    gathering: Arc<Semaphore>,
+    held: Option<OwnedSemaphorePermit>,
+}
+
+impl Bulk {
+    /// Tells how much is held; waits for a turn when that is much.
+    pub(super) async fn holding(&mut self, bytes: usize) {
+        if bytes <= LARGE {
+            self.held = None;
+        } else if self.held.is_none() {
+            self.held = Arc::clone(&self.gathering).acquire_owned().await.ok();
+        }
+    }
+}
+
+impl Inbox {
+    /// The oldest arrival; `None` when every sender is gone.
+    pub(super) async fn next(&mut self) -> Option<Arrival> {
+        Some(self.0.recv().await?.arrival)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn message(size: usize) -> Arrival {
+        Arrival::Message { bytes: Bytes::from(vec![b'x'; size]), stream_of: None }
+    }
+
+    #[tokio::test]
+    async fn a_third_large_message_waits_until_one_was_received() {
+        let (outbox, mut inbox) = queue();
+        outbox.push(message(MESSAGE_LIMIT)).await;
+        outbox.push(message(MESSAGE_LIMIT)).await;
+        let mut third = Box::pin(outbox.push(message(MESSAGE_LIMIT)));
+        assert!(third.as_mut().now_or_never().is_none(), "there was room for a third");
+        assert!(matches!(inbox.next().await, Some(Arrival::Message { .. })));
+        assert!(third.as_mut().now_or_never().is_some(), "the room was not given back");
+    }
+
+    #[tokio::test]
+    async fn small_arrivals_are_bounded_in_number() {
+        let (outbox, _inbox) = queue();
+        for n in 0..WAITING {
+            assert!(outbox.push(message(1)).now_or_never().is_some(), "arrival {n}");
+        }
+        assert!(outbox.push(message(1)).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn few_readers_gather_much_at_once() {
+        let (outbox, _inbox) = queue();
+        let mut shares: Vec<_> = (0..=GATHERING).map(|_| outbox.bulk()).collect();
+        let mut last = shares.pop().unwrap();
+        for share in &mut shares {
+            assert!(share.holding(LARGE + 1).now_or_never().is_some());
+        }
+        assert!(last.holding(LARGE).now_or_never().is_some());
+        assert!(last.holding(LARGE + 1).now_or_never().is_none());
+        shares[0].holding(0).await;
+        assert!(last.holding(LARGE + 1).now_or_never().is_some());
+    }
+}

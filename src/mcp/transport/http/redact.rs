@@ -1,0 +1,101 @@
+//! Secrets that were sent to the server must not come back in a message to the user.
+//!
+//! Owns: replacing them in text made from what the server sent (a body's first line, a challenge).
+//! Never does: touch a JSON-RPC message; those are masked where they are shown.
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::mcp::wire::Arrival;
+use crate::model::Fault;
+
+/// Shorter values are too common to be replaced (`1`, `blue`, `yes`).
+const SHORTEST: usize = 6;
+
+/// The secrets of one target, each with the header it is sent in.
+#[derive(Default)]
+pub(super) struct Redactor(Vec<(String, SecretString)>);
+
+impl Redactor {
+    /// Remembers the value of a header; of `Bearer xyz`, `xyz` on its own too.
+    pub(super) fn learn(&mut self, header: &str, value: &SecretString) {
+        let whole = value.expose_secret();
+        let last = whole.rsplit(' ').next().unwrap_or(whole);
+        for text in [whole, last] {
+            if text.len() >= SHORTEST {
+                self.0.push((header.to_owned(), SecretString::from(text.to_owned())));
+            }
+        }
+    }
+
+    /// The text without the secrets.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (header, secret)| {
+            let secret = secret.expose_secret();
+            let mark = format!("‹secret:{header}›");
+            let text = text.replace(secret, &mark);
+            // The form it has inside JSON, and percent-encoded as in a query.
+            let json = serde_json::Value::from(secret).to_string();
+            let percent: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+            text.replace(json.trim_matches('"'), &mark).replace(&percent, &mark)
+        })
+    }
+
+    /// The fault without the secrets.
+    pub(super) fn clean_fault(&self, fault: Fault) -> Fault {
+        if self.0.is_empty() {
+            return fault;
+        }
+        let mut clean = Fault::new(fault.kind(), self.clean(fault.message()))
+            .details(fault.detail_lines().iter().map(|line| self.clean(line)));
+        if let Some(hint) = fault.hint_text() {
+            clean = clean.hint(self.clean(hint));
+        }
+        match fault.evidence() {
+            Some(data) => clean.data(data.clone()),
+            None => clean,
+        }
+    }
+
+    /// The arrival without the secrets, as far as its text is ours.
+    pub(super) fn clean_arrival(&self, arrival: Arrival) -> Arrival {
+        match arrival {
+            Arrival::Noise(text) => Arrival::Noise(self.clean(&text)),
+            Arrival::Failed { id, fault } => Arrival::Failed { id, fault: self.clean_fault(fault) },
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_replaced_in_every_text_of_a_fault() {
+        let mut redactor = Redactor::default();
+        redactor.learn("authorization", &SecretString::from("Bearer hunter2hunter2"));
+        let fault = redactor.clean_fault(
+            Fault::auth("401: hunter2hunter2")
+                .hint("not hunter2hunter2")
+                .detail("a hunter2hunter2"),
+        );
+        let text = format!("{fault:?}");
+        assert!(!text.contains("hunter2"), "{text}");
+        assert_eq!(fault.message(), "401: ‹secret:authorization›");
+    }
+
+    #[test]
+    fn encoded_forms_are_replaced_too() {
+        let mut redactor = Redactor::default();
+        redactor.learn("x-key", &SecretString::from("a\"b/c d+e"));
+        assert_eq!(redactor.clean(r#"{"k":"a\"b/c d+e"}"#), r#"{"k":"‹secret:x-key›"}"#);
+        assert_eq!(redactor.clean("?k=a%22b%2Fc+d%2Be"), "?k=‹secret:x-key›");
+    }
+
+    #[test]
+    fn short_values_are_left_alone() {
+        let mut redactor = Redactor::default();
+        redactor.learn("x-team", &SecretString::from("blue"));
+        assert_eq!(redactor.clean("a blue moon"), "a blue moon");
+    }
+}

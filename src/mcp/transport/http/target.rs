@@ -1,0 +1,287 @@
+//! What the user wrote about an HTTP server, checked before anything is sent.
+//!
+//! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
+//! may not travel. Never does: open a connection.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use url::{Host, Url};
+
+use super::redact::Redactor;
+use crate::mcp::wire::MESSAGE_LIMIT;
+use crate::model::Fault;
+
+/// Header names that belong to the protocol or to HTTP itself (`mcp-*` are refused besides).
+const RESERVED: [&str; 9] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Where a Streamable HTTP server is and how to speak to it.
+#[derive(Debug, Clone)]
+pub struct HttpTarget {
+    /// The endpoint, as the user wrote it; `http` or `https`.
+    pub url: Url,
+    /// Headers of every request. Names of the protocol's own headers are refused.
+    pub headers: Vec<(String, SecretString)>,
+    /// Sent as `Authorization: Bearer`.
+    pub bearer: Option<SecretString>,
+    /// Certificates are not checked, and secrets may travel over plain HTTP. Never from a file.
+    pub insecure: bool,
+    /// Bounds on everything the server does.
+    pub limits: HttpLimits,
+}
+
+/// Bounds on what an HTTP server may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Bytes of one message (a JSON body, an SSE event) after decompression; 16 MiB.
+    pub message: usize,
+    /// Bytes read of a body that is no message, for its first line; 64 KiB.
+    pub error_body: usize,
+    /// Bytes of all response headers together; 64 KiB.
+    pub headers: usize,
+    /// Name lookup, TCP and TLS together; 5 s.
+    pub connect: Duration,
+    /// A request's response headers, and then its whole JSON body; 300 s. The layer above has
+    /// its own, shorter deadlines; this one ends exchanges that were forgotten. Event streams
+    /// have no deadline here.
+    pub exchange: Duration,
+    /// Posting a notification or an answer, opening an event stream, reading an error body; 10 s.
+    pub control: Duration,
+    /// Ending the session; 1 s.
+    pub farewell: Duration,
+    /// Connections made to continue one event stream without getting on; 5.
+    pub reconnects: u32,
+    /// The shortest wait before such a connection; 1 s, doubled each time.
+    pub reconnect_wait: Duration,
+    /// A stream that lasted this long got on: the next connection is counted as the first; 5 s.
+    pub steady: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            message: MESSAGE_LIMIT,
+            error_body: 64 * 1024,
+            headers: 64 * 1024,
+            connect: Duration::from_secs(5),
+            exchange: Duration::from_mins(5),
+            control: Duration::from_secs(10),
+            farewell: Duration::from_secs(1),
+            reconnects: 5,
+            reconnect_wait: Duration::from_secs(1),
+            steady: Duration::from_secs(5),
+        }
+    }
+}
+
+/// A target that may be used.
+pub(super) struct Checked {
+    /// The user's headers and the token, marked sensitive.
+    pub headers: HeaderMap,
+    /// The secrets among them.
+    pub secrets: Redactor,
+    /// Something the user should know.
+    pub warning: Option<String>,
+}
+
+impl HttpTarget {
+    /// A target with default limits and nothing but its URL.
+    pub fn new(url: Url) -> Self {
+        Self {
+            url,
+            headers: Vec::new(),
+            bearer: None,
+            insecure: false,
+            limits: HttpLimits::default(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<Checked, Fault> {
+        if !matches!(self.url.scheme(), "http" | "https") || self.url.host().is_none() {
+            let scheme = self.url.scheme();
+            return Err(Fault::config(format!("a server's url is http or https, not {scheme}")));
+        }
+        let (headers, secrets) = self.headers()?;
+        let mut warning = None;
+        if self.url.scheme() == "http" && !is_near(&self.url) {
+            let place = show(&self.url);
+            if headers.contains_key(AUTHORIZATION) && !self.insecure {
+                return Err(Fault::denied(format!(
+                    "credentials would travel unencrypted to {place}"
+                ))
+                .hint("use https, or --insecure for one run"));
+            }
+            warning =
+                Some(format!("{place} is plain http: anyone on the way can read and change it"));
+        }
+        if self.insecure && self.url.scheme() == "https" {
+            warning = Some(format!("the certificate of {} is not checked", show(&self.url)));
+        }
+        Ok(Checked { headers, secrets, warning })
+    }
+
+    fn headers(&self) -> Result<(HeaderMap, Redactor), Fault> {
+        let (mut headers, mut secrets) = (HeaderMap::new(), Redactor::default());
+        for (name, value) in &self.headers {
+            let (name, value) = header(name, value, value.expose_secret(), &mut secrets)?;
+            headers.append(name, value);
+        }
+        if let Some(token) = &self.bearer {
+            if headers.contains_key(AUTHORIZATION) {
+                return Err(Fault::config("authorization is given twice, in headers and in auth"));
+            }
+            let text = format!("Bearer {}", token.expose_secret());
+            let (name, value) = header("authorization", token, &text, &mut secrets)?;
+            headers.insert(name, value);
+        }
+        if !self.url.username().is_empty() || self.url.password().is_some() {
+            secrets.learn("url", &SecretString::from(self.url.password().unwrap_or_default()));
+        }
+        Ok((headers, secrets))
+    }
+}
+
+fn header(
+    name: &str,
+    secret: &SecretString,
+    text: &str,
+    secrets: &mut Redactor,
+) -> Result<(HeaderName, HeaderValue), Fault> {
+    let shown: String = name.chars().take(80).collect();
+    let name = HeaderName::try_from(name)
+        .map_err(|_| Fault::config(format!("'{shown}' is not a header name")))?;
+    if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+        return Err(Fault::config(format!("the header '{name}' belongs to the protocol"))
+            .hint(format!("remove '{name}' from headers")));
+    }
+    let mut value = HeaderValue::try_from(text).map_err(|_| {
+        Fault::config(format!("the value of the header '{name}' holds a control character"))
+            .hint("a line break at the end of a token file is the usual cause")
+    })?;
+    value.set_sensitive(true);
+    secrets.learn(name.as_str(), secret);
+    Ok((name, value))
+}
+
+/// A URL as it may be shown: without user name, password, query and fragment.
+pub(super) fn show(url: &Url) -> String {
+    let mut shown = url.clone();
+    // These fail for URLs that cannot have them, which then do not have them.
+    shown.set_username("").ok();
+    shown.set_password(None).ok();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
+/// Whether a URL names this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => {
+            ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback())
+        }
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+/// Whether a URL names this machine or a private address, as far as that can be told without
+/// asking anyone.
+fn is_near(url: &Url) -> bool {
+    let private = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+    };
+    is_loopback(url)
+        || match url.host() {
+            Some(Host::Ipv4(ip)) => private(ip.into()),
+            Some(Host::Ipv6(ip)) => private(ip.to_canonical()) || ip == Ipv6Addr::LOCALHOST,
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FaultKind;
+
+    fn target(url: &str) -> HttpTarget {
+        HttpTarget::new(url.parse().unwrap())
+    }
+
+    #[test]
+    fn the_protocols_own_headers_are_refused() {
+        for name in ["Accept", "mcp-session-id", "Mcp-Name", "Host", "Last-Event-ID", "a b", ""] {
+            let mut target = target("http://127.0.0.1/");
+            target.headers = vec![(name.to_owned(), SecretString::from("x"))];
+            let fault = target.check().err().unwrap();
+            assert_eq!(fault.kind(), FaultKind::Config, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
+        let mut target = target("http://127.0.0.1/");
+        target.bearer = Some(SecretString::from("hunter2\n"));
+        let fault = target.check().err().unwrap();
+        assert_eq!(fault.kind(), FaultKind::Config);
+        assert!(!format!("{fault:?}{target:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn two_authorizations_are_refused() {
+        let mut target = target("https://example.com/mcp");
+        target.bearer = Some(SecretString::from("one"));
+        target.headers = vec![("Authorization".to_owned(), SecretString::from("Bearer two"))];
+        assert_eq!(target.check().err().unwrap().kind(), FaultKind::Config);
+    }
+
+    #[test]
+    fn credentials_travel_encrypted_or_stay_near() {
+        let with_token = |url: &str, insecure: bool| {
+            let mut target = target(url);
+            target.bearer = Some(SecretString::from("token"));
+            target.insecure = insecure;
+            target.check().err().map(|fault| fault.kind())
+        };
+        assert_eq!(with_token("http://mcp.example.com/", false), Some(FaultKind::Denied));
+        assert_eq!(with_token("http://8.8.8.8/", false), Some(FaultKind::Denied));
+        for near in
+            ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/", "http://10.0.0.1/"]
+        {
+            assert_eq!(with_token(near, false), None, "{near}");
+        }
+        assert_eq!(with_token("https://mcp.example.com/", false), None);
+        assert_eq!(with_token("http://mcp.example.com/", true), None);
+    }
+
+    #[test]
+    fn plain_http_to_elsewhere_is_said() {
+        assert!(target("http://mcp.example.com/").check().is_ok_and(|c| c.warning.is_some()));
+        assert!(target("http://127.0.0.1/").check().is_ok_and(|c| c.warning.is_none()));
+    }
+
+    #[test]
+    fn other_schemes_are_refused() {
+        assert!(target("file:///etc/passwd").check().is_err());
+    }
+
+    #[test]
+    fn a_shown_url_holds_no_secrets() {
+        let url = "https://me:pass@example.com:8443/mcp?key=abc#f".parse().unwrap();
+        assert_eq!(show(&url), "https://example.com:8443/mcp");
+    }
+}

@@ -1,0 +1,191 @@
+//! What went wrong below HTTP, as a fault with its cause.
+//!
+//! Owns: reading the chain of causes of a failed request or body (name lookup, TCP, TLS, framing,
+//! decompression) and choosing the kind of fault. Never does: look at a status or at content.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::iter::successors;
+use std::time::Duration;
+
+use rustls::CertificateError;
+use url::Url;
+
+use super::client::NoSuchHost;
+use crate::model::{Fault, Phase};
+use crate::util::units::show_duration;
+
+/// How hyper says that the response headers are too many or too long; it has a predicate for this
+/// only in builds with its server. A test holds it to its word.
+const HEAD_TOO_LARGE: &str = "message head is too large";
+
+/// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
+pub(super) fn causes(error: &reqwest::Error) -> Vec<String> {
+    let mut texts: Vec<String> = chain(error).skip(1).map(ToString::to_string).collect();
+    texts.dedup();
+    texts
+}
+
+/// Why no response came to a request sent to `url`.
+pub(super) fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Fault {
+    let place = address(url);
+    if let Some(NoSuchHost { reason }) = find(error) {
+        return Fault::unreachable(format!("the host of {place} cannot be found: {reason}"))
+            .phase(Phase::Start)
+            .hint("check the url for typing errors, and the network");
+    }
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return tls_fault(tls, &place).phase(Phase::Start);
+    }
+    if error.is_timeout() || innermost_io(error).is_some_and(|io| io.kind() == ErrorKind::TimedOut)
+    {
+        let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
+        return Fault::timeout(format!("no {what} to {place} within {}", show_duration(connect)))
+            .phase(Phase::Start);
+    }
+    if error.is_connect() {
+        return refused(error, url).phase(Phase::Start);
+    }
+    if let Some(http) = find::<hyper::Error>(error) {
+        if http.is_parse() && http.to_string().starts_with(HEAD_TOO_LARGE) {
+            return Fault::protocol(format!("{place} sent too many or too long response headers"))
+                .detail("limit: 64 KiB, 100 lines");
+        }
+        if http.is_parse() {
+            return Fault::protocol(format!("{place} does not speak HTTP: {http}"))
+                .hint("check host and port of the url");
+        }
+        if http.is_incomplete_message() || http.is_closed() || http.is_canceled() {
+            return Fault::unreachable(format!("{place} closed the connection without answering"));
+        }
+    }
+    match innermost_io(error) {
+        Some(io) => Fault::unreachable(format!("{} ({place})", io_text(io))),
+        None => Fault::unreachable(format!("no response from {place}")).details(causes(error)),
+    }
+}
+
+/// Why the body of a response could not be read to its end.
+pub(super) enum Cut {
+    /// The connection was lost.
+    Lost(String),
+    /// The body was closed before its announced end.
+    Short,
+    /// Its framing or its compression is broken.
+    Broken(String),
+}
+
+/// Sorts a failure in the middle of a body.
+pub(super) fn in_body(error: &reqwest::Error) -> Cut {
+    let io = innermost_io(error);
+    let http = find::<hyper::Error>(error);
+    match (io.map(io::Error::kind), http) {
+        (Some(ErrorKind::InvalidData | ErrorKind::InvalidInput), _) | (None, None) => {
+            Cut::Broken(last_cause(error))
+        }
+        (Some(ErrorKind::UnexpectedEof), _) => Cut::Short,
+        (_, Some(http)) if http.is_incomplete_message() => Cut::Short,
+        (Some(_), Some(_)) => Cut::Lost(io.map_or_else(String::new, io_text)),
+        (None, Some(_)) => Cut::Lost(last_cause(error)),
+        // An error without the HTTP layer in its chain comes from decompression.
+        (Some(_), None) => Cut::Broken(last_cause(error)),
+    }
+}
+
+fn refused(error: &reqwest::Error, url: &Url) -> Fault {
+    let place = address(url);
+    match innermost_io(error) {
+        Some(io) if io.kind() == ErrorKind::ConnectionRefused => {
+            Fault::unreachable(format!("connection refused by {place}"))
+                .hint("is the server running, and is this its port?")
+        }
+        Some(io) if io.kind() == ErrorKind::UnexpectedEof && url.scheme() == "https" => {
+            Fault::unreachable(format!("{place} ended the TLS handshake"))
+                .hint("is the server's url http instead of https?")
+        }
+        Some(io) => Fault::unreachable(format!("cannot connect to {place}: {}", io_text(io))),
+        None => Fault::unreachable(format!("cannot connect to {place}")).details(causes(error)),
+    }
+}
+
+fn tls_fault(error: &rustls::Error, place: &str) -> Fault {
+    let reason = match error {
+        rustls::Error::InvalidCertificate(certificate) => certificate_reason(certificate),
+        rustls::Error::InvalidMessage(_) => {
+            return Fault::unreachable(format!("{place} does not speak TLS"))
+                .detail(error.to_string())
+                .hint("is the server's url http instead of https?");
+        }
+        other => {
+            return Fault::unreachable(format!("TLS with {place} failed: {other}"));
+        }
+    };
+    Fault::unreachable(format!("the certificate of {place} is not accepted: {reason}"))
+        .hint("--insecure skips this check for one run")
+}
+
+fn certificate_reason(error: &CertificateError) -> String {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "certificate has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "certificate is not valid yet".to_owned()
+        }
+        CertificateError::UnknownIssuer => {
+            "self-signed, or signed by an authority this system does not know".to_owned()
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: String = presented.join(", ").chars().take(200).collect();
+            format!("wrong host, it is for {names}")
+        }
+        CertificateError::NotValidForName => "wrong host".to_owned(),
+        CertificateError::Revoked => "certificate was revoked".to_owned(),
+        CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
+            "self-signed".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A system error in plain words.
+fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionReset => "connection reset".to_owned(),
+        ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe | ErrorKind::NotConnected => {
+            "connection broken".to_owned()
+        }
+        ErrorKind::HostUnreachable => "no route to the host".to_owned(),
+        ErrorKind::NetworkUnreachable => "the network is unreachable".to_owned(),
+        ErrorKind::UnexpectedEof => "connection closed".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn last_cause(error: &reqwest::Error) -> String {
+    causes(error).pop().unwrap_or_else(|| "unknown reason".to_owned())
+}
+
+/// Host and port, as in messages about connections.
+pub(super) fn address(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// An error and its causes. An I/O error's wrapped error counts as its cause, which `source`
+/// skips.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |&error| match error.downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
+        None => error.source(),
+    })
+}
+
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    chain(error).find_map(|cause| cause.downcast_ref())
+}
+
+fn innermost_io<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    chain(error).filter_map(|cause| cause.downcast_ref()).last()
+}

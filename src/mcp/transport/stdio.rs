@@ -1,0 +1,351 @@
+//! A server as a child process that speaks one JSON message a line.
+//!
+//! Owns: the child, its three pipes and their limits. Never does: look inside a line.
+//!
+//! Reading is by demand: a line is taken from the pipe when the connection asks for the next
+//! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
+//! of the process is watched beside the pipe, because a grandchild may hold the pipe open for ever.
+
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::wire::{Arrival, Frame, MESSAGE_LIMIT, Vitals, Wire};
+use crate::model::{Era, Fault};
+use crate::util::process::{Grace, Process, Program, show_exit};
+use crate::util::tail::Tail;
+
+/// How long a write may wait for a server that does not read its stdin.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+/// How long pipes are drained after the process is known to be gone, or the other way round.
+const DRAIN: Duration = Duration::from_millis(200);
+/// How many of the last stderr lines a fault carries.
+const LAST_WORDS: usize = 5;
+
+/// The wire to a child process.
+pub struct StdioWire {
+    stdin: Mutex<Option<ChildStdin>>,
+    reader: Mutex<Reader>,
+    stderr: Arc<StdMutex<Tail>>,
+    stderr_done: CancellationToken,
+    closing: CancellationToken,
+    pid: u32,
+    grace: Grace,
+}
+
+struct Reader {
+    process: Option<Process>,
+    stdout: Option<ChildStdout>,
+    buffer: BytesMut,
+    /// How much of `buffer` is known to hold no line end.
+    scanned: usize,
+    exited: Option<ExitStatus>,
+    drain_until: Option<Instant>,
+    closed: Option<Fault>,
+}
+
+impl StdioWire {
+    /// Starts the server.
+    ///
+    /// # Errors
+    /// What the system said when the program could not be started.
+    pub fn start(program: &Program, grace: Grace) -> std::io::Result<Self> {
+        let mut process = Process::start(program)?;
+        let stderr = Arc::new(StdMutex::new(Tail::default()));
+        let stderr_done = CancellationToken::new();
+        if let Some(pipe) = process.stderr.take() {
+            tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), stderr_done.clone()));
+        }
+        Ok(Self {
+            stdin: Mutex::new(process.stdin.take()),
+            pid: process.pid(),
+            reader: Mutex::new(Reader {
+                stdout: process.stdout.take(),
+                process: Some(process),
+                buffer: BytesMut::with_capacity(64 * 1024),
+                scanned: 0,
+                exited: None,
+                drain_until: None,
+                closed: None,
+            }),
+            stderr,
+            stderr_done,
+            closing: CancellationToken::new(),
+            grace,
+        })
+    }
+
+    fn last_words(&self) -> Vec<String> {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).last(LAST_WORDS)
+    }
+
+    /// Says how the process went, with the end of its stderr.
+    async fn obituary(&self, reader: &mut Reader) -> Fault {
+        if reader.exited.is_none()
+            && let Some(process) = &mut reader.process
+        {
+            reader.exited =
+                tokio::time::timeout(DRAIN, process.exited()).await.ok().and_then(Result::ok);
+        }
+        // What it said last may still be in the pipe; a grandchild may keep that pipe for ever.
+        let _late = tokio::time::timeout(DRAIN, self.stderr_done.cancelled()).await;
+        let message = match reader.exited {
+            Some(status) => format!("the process {}", show_exit(status)),
+            None => "it closed its stdout but is still running".to_owned(),
+        };
+        let words = self.last_words();
+        let fault = Fault::unreachable(message);
+        if words.is_empty() {
+            fault.detail("stderr: (nothing)")
+        } else {
+            fault.details(words.into_iter().map(|line| format!("stderr: {line}")))
+        }
+    }
+}
+
+impl Reader {
+    /// Takes the next whole line out of the buffer.
+    fn next_line(&mut self) -> Option<Bytes> {
+        let found = memchr::memchr(b'\n', self.buffer.get(self.scanned..)?);
+        let Some(offset) = found else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.scanned + offset + 1);
+        self.scanned = 0;
+        line.truncate(line.len() - 1);
+        Some(line.freeze())
+    }
+}
+
+/// What woke the reader.
+enum Woken {
+    Closing,
+    Read(std::io::Result<usize>),
+    Exited(std::io::Result<ExitStatus>),
+    Drained,
+}
+
+#[async_trait]
+impl Wire for StdioWire {
+    async fn send(&self, frame: Frame) -> Result<(), Fault> {
+        let write = async {
+            let mut stdin = self.stdin.lock().await;
+            let Some(pipe) = stdin.as_mut() else {
+                return Err(Fault::unreachable("the connection is closed"));
+            };
+            let mut line = Vec::with_capacity(frame.bytes.len() + 1);
+            line.extend_from_slice(&frame.bytes);
+            line.push(b'\n');
+            let written = pipe.write_all(&line).await;
+            if written.is_err() {
+                *stdin = None;
+            }
+            written.map_err(|error| {
+                Fault::unreachable(format!("it does not read its stdin any more: {error}"))
+            })
+        };
+        tokio::select! {
+            result = write => result,
+            () = self.closing.cancelled() => Err(Fault::unreachable("the connection is closed")),
+            () = tokio::time::sleep(WRITE_LIMIT) => Err(Fault::timeout(format!(
+                "it did not read its stdin for {} s", WRITE_LIMIT.as_secs()
+            ))),
+        }
+    }
+
+    async fn receive(&self) -> Arrival {
+        let mut reader = self.reader.lock().await;
+        let reader = &mut *reader;
+        loop {
+            if let Some(fault) = &reader.closed {
+                return Arrival::Closed(fault.clone());
+            }
+            if let Some(line) = reader.next_line() {
+                return Arrival::Message { bytes: line, stream_of: None };
+            }
+            if reader.buffer.len() > MESSAGE_LIMIT {
+                reader.buffer = BytesMut::new();
+                reader.closed = Some(Fault::protocol(format!(
+                    "limit: a message is larger than {} MiB",
+                    MESSAGE_LIMIT >> 20
+                )));
+                continue;
+            }
+            let drain_until = reader.drain_until;
+            let watching = reader.exited.is_none();
+            let woken = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => Woken::Closing,
+                read = read_more(&mut reader.stdout, &mut reader.buffer) => Woken::Read(read),
+                status = wait(&mut reader.process), if watching => Woken::Exited(status),
+                () = sleep_until(drain_until), if drain_until.is_some() => Woken::Drained,
+            };
+            match woken {
+                Woken::Read(Ok(n)) if n > 0 => {}
+                Woken::Exited(Ok(status)) => {
+                    reader.exited = Some(status);
+                    reader.drain_until = Some(Instant::now() + DRAIN);
+                }
+                Woken::Closing => {
+                    reader.closed = Some(Fault::unreachable("the connection is closed"));
+                }
+                Woken::Read(_) | Woken::Exited(Err(_)) | Woken::Drained => {
+                    let fault = self.obituary(reader).await;
+                    reader.closed = Some(fault);
+                    if !reader.buffer.is_empty() {
+                        // An answer without its line end is still an answer.
+                        reader.scanned = 0;
+                        let bytes = reader.buffer.split().freeze();
+                        return Arrival::Message { bytes, stream_of: None };
+                    }
+                }
+            }
+        }
+    }
+
+    fn agreed(&self, _era: Era, _version: &str) {}
+
+    fn waiting_for(&self, _id: &Value) -> Option<String> {
+        None
+    }
+
+    fn vitals(&self) -> Vitals {
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        Vitals { pid: Some(self.pid), stderr_tail: stderr.last(usize::MAX) }
+    }
+
+    async fn close(&self) {
+        self.closing.cancel();
+        // Both locks come free at once: their holders watch `closing`.
+        *self.stdin.lock().await = None;
+        let mut reader = self.reader.lock().await;
+        reader.stdout = None;
+        reader.closed.get_or_insert_with(|| Fault::unreachable("the connection is closed"));
+        if let Some(process) = reader.process.take() {
+            process.end(self.grace).await;
+        }
+    }
+}
+
+async fn read_more(
+    stdout: &mut Option<ChildStdout>,
+    buffer: &mut BytesMut,
+) -> std::io::Result<usize> {
+    match stdout {
+        Some(stdout) => stdout.read_buf(buffer).await,
+        None => Ok(0),
+    }
+}
+
+async fn wait(process: &mut Option<Process>) -> std::io::Result<ExitStatus> {
+    match process {
+        Some(process) => process.exited().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn drain_stderr(mut pipe: ChildStderr, tail: Arc<StdMutex<Tail>>, done: CancellationToken) {
+    let mut chunk = vec![0; 16 * 1024];
+    while let Ok(n) = pipe.read(&mut chunk).await {
+        let Some(bytes) = chunk.get(..n).filter(|b| !b.is_empty()) else { break };
+        tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+    done.cancel();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::mcp::wire::FrameKind;
+    use crate::model::FaultKind;
+
+    fn server(script: &str) -> StdioWire {
+        let program = Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+            cwd: "/".into(),
+            stdin: true,
+        };
+        StdioWire::start(&program, Grace::default()).unwrap()
+    }
+
+    fn frame(text: &str) -> Frame {
+        Frame { bytes: Bytes::copy_from_slice(text.as_bytes()), kind: FrameKind::Response }
+    }
+
+    async fn message(wire: &StdioWire) -> String {
+        match wire.receive().await {
+            Arrival::Message { bytes, .. } => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn closed(wire: &StdioWire) -> Fault {
+        match wire.receive().await {
+            Arrival::Closed(fault) => fault,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_go_both_ways() {
+        let wire = server("cat");
+        wire.send(frame("one")).await.unwrap();
+        wire.send(frame("two")).await.unwrap();
+        assert_eq!(message(&wire).await, "one");
+        assert_eq!(message(&wire).await, "two");
+        wire.close().await;
+        assert!(matches!(wire.receive().await, Arrival::Closed(_)));
+    }
+
+    #[tokio::test]
+    async fn a_death_is_told_with_its_last_words() {
+        let wire = server("echo 'no database' >&2; exit 7");
+        let fault = closed(&wire).await;
+        assert_eq!(fault.kind(), FaultKind::Unreachable);
+        assert_eq!(fault.message(), "the process exited with 7");
+        assert_eq!(fault.detail_lines(), ["stderr: no database"]);
+    }
+
+    #[tokio::test]
+    async fn a_grandchild_that_holds_the_pipes_hides_nothing() {
+        let wire = server("sleep 60 & exit 3");
+        assert_eq!(closed(&wire).await.message(), "the process exited with 3");
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_a_line_end_is_used() {
+        let wire = server("printf last");
+        assert_eq!(message(&wire).await, "last");
+        assert_eq!(closed(&wire).await.message(), "the process exited with 0");
+    }
+
+    #[tokio::test]
+    async fn an_endless_line_is_refused_in_bounded_memory() {
+        let wire = server("tr '\\0' x </dev/zero");
+        let fault = closed(&wire).await;
+        assert!(fault.message().starts_with("limit:"), "{}", fault.message());
+        wire.close().await;
+    }
+}

@@ -1,0 +1,15 @@
+//! What a source of tools offers at one moment.
+
+use super::definition::ToolDefinition;
+use super::problem::Problem;
+
+/// Tools with what was wrong about the others.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The tools, in their owner's order.
+    pub tools: Vec<ToolDefinition>,
+    /// Items that had to be left out, and doubts; one bad item costs only itself.
+    pub problems: Vec<Problem>,
+    /// Whether something is missing from `tools` (a page, an item, a limit reached).
+    pub partial: bool,
+}

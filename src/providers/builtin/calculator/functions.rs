@@ -1,0 +1,142 @@
+//! The functions and constants an expression may name.
+
+use super::number::{Number, TOO_LARGE};
+
+const DOMAIN: &str = "math domain error";
+const RANGE: &str = "math range error";
+
+/// The value of a constant.
+///
+/// # Errors
+/// Python's words for a name that is not known.
+pub(super) fn constant(name: &str) -> Result<Number, String> {
+    Ok(match name {
+        "pi" => Number::Float(std::f64::consts::PI),
+        "e" => Number::Float(std::f64::consts::E),
+        "tau" => Number::Float(std::f64::consts::TAU),
+        "True" => Number::Bool(true),
+        "False" => Number::Bool(false),
+        _ => return Err(unknown(name)),
+    })
+}
+
+fn unknown(name: &str) -> String {
+    format!("name '{name}' is not defined")
+}
+
+/// The value of a function.
+///
+/// # Errors
+/// An unknown name, a wrong number of arguments, or what Python would raise.
+pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
+    match (name, arguments) {
+        ("sqrt", [x]) => checked(x.to_float(), |x| x >= 0.0, f64::sqrt),
+        ("sin", [x]) => Number::float(x.to_float().sin()),
+        ("cos", [x]) => Number::float(x.to_float().cos()),
+        ("tan", [x]) => Number::float(x.to_float().tan()),
+        ("log", [x]) => checked(x.to_float(), |x| x > 0.0, f64::ln),
+        ("log", [x, base]) => {
+            let (Number::Float(x), Number::Float(base)) = (
+                checked(x.to_float(), |x| x > 0.0, f64::ln)?,
+                checked(base.to_float(), |x| x > 0.0, f64::ln)?,
+            ) else {
+                return Err(DOMAIN.to_owned());
+            };
+            Number::Float(x).apply("/", Number::Float(base))
+        }
+        ("log10", [x]) => checked(x.to_float(), |x| x > 0.0, f64::log10),
+        ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| RANGE.to_owned()),
+        ("abs", [x]) => {
+            let negative = x.compare("<", Number::Int(0));
+            match x.plain() {
+                Number::Float(x) => Ok(Number::Float(x.abs())),
+                x if negative => x.negated(),
+                x => Ok(x),
+            }
+        }
+        ("round", [x]) => match x.plain() {
+            Number::Float(x) => Number::int_from(x.round_ties_even()),
+            x => Ok(x),
+        },
+        ("round", [x, digits]) => {
+            let digits = digits.to_int().ok_or("the second argument of round() is an integer")?;
+            round(x.plain(), digits)
+        }
+        ("floor", [x]) => whole(*x, f64::floor),
+        ("ceil", [x]) => whole(*x, f64::ceil),
+        ("min", [first, _, ..]) => Ok(pick(*first, arguments, "<")),
+        ("max", [first, _, ..]) => Ok(pick(*first, arguments, ">")),
+        ("pow", [base, exponent]) => base.apply("**", *exponent),
+        ("factorial", [n]) => factorial(*n),
+        _ => Err(wrong_call(name, arguments.len())),
+    }
+}
+
+fn wrong_call(name: &str, given: usize) -> String {
+    let expected = match name {
+        "sqrt" | "sin" | "cos" | "tan" | "log10" | "exp" | "abs" | "floor" | "ceil"
+        | "factorial" => "1 argument",
+        "log" | "round" => "1 or 2 arguments",
+        "pow" => "2 arguments",
+        "min" | "max" => "2 or more arguments",
+        _ => return unknown(name),
+    };
+    format!("{name}() takes {expected} ({given} given)")
+}
+
+fn checked(x: f64, domain: fn(f64) -> bool, function: fn(f64) -> f64) -> Result<Number, String> {
+    if domain(x) { Number::float(function(x)) } else { Err(DOMAIN.to_owned()) }
+}
+
+fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, String> {
+    match x.plain() {
+        Number::Float(x) => Number::int_from(function(x)),
+        x => Ok(x),
+    }
+}
+
+/// The first of the arguments that no other one beats.
+fn pick(first: Number, arguments: &[Number], better: &str) -> Number {
+    arguments.iter().fold(first, |best, x| if x.compare(better, best) { *x } else { best })
+}
+
+fn factorial(n: Number) -> Result<Number, String> {
+    let n = n.to_int().ok_or("factorial() takes an integer")?;
+    if n < 0 {
+        return Err("factorial() not defined for negative values".to_owned());
+    }
+    if n > 33 {
+        return Err(TOO_LARGE.to_owned());
+    }
+    Ok(Number::Int((1..=n).product()))
+}
+
+/// Rounds half to even on the exact decimal value, as Python does.
+fn round(x: Number, digits: i128) -> Result<Number, String> {
+    match x {
+        Number::Float(x) if digits >= 0 => {
+            // Beyond 323 decimals every float is already exact.
+            let digits = usize::try_from(digits).unwrap_or(usize::MAX).min(330);
+            let text = format!("{x:.digits$}");
+            text.parse().map_err(|_| RANGE.to_owned()).and_then(Number::float)
+        }
+        Number::Float(x) => {
+            let scale = 10_f64.powi(i32::try_from(-digits).unwrap_or(i32::MAX));
+            if scale.is_finite() {
+                Number::float((x / scale).round_ties_even() * scale)
+            } else {
+                Ok(Number::Float(0_f64.copysign(x)))
+            }
+        }
+        Number::Int(x) if digits < 0 => {
+            let scale = u32::try_from(-digits).ok().and_then(|d| 10_i128.checked_pow(d));
+            // Above 38 digits the step is larger than twice any integer.
+            let Some(scale) = scale else { return Ok(Number::Int(0)) };
+            let (quotient, rest) = (x.div_euclid(scale), x.rem_euclid(scale));
+            let up = rest > scale - rest || (rest == scale - rest && quotient % 2 != 0);
+            let nearest = quotient + i128::from(up);
+            nearest.checked_mul(scale).map(Number::Int).ok_or_else(|| TOO_LARGE.to_owned())
+        }
+        other => Ok(other),
+    }
+}

@@ -1,0 +1,120 @@
+//! Text to tokens: numbers as Python writes them, names, operators.
+
+use super::number::Number;
+
+/// A token and the column (from 1, in characters) it starts at.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind<'a>,
+    pub(super) column: usize,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum TokenKind<'a> {
+    /// A literal.
+    Number(Number),
+    /// A function or constant.
+    Name(&'a str),
+    /// An operator, bracket or comma.
+    Symbol(&'static str),
+}
+
+/// Longer symbols first, so that `**` is not read as two `*`.
+const SYMBOLS: [&str; 17] =
+    ["**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", ",", "<", ">", "^"];
+
+/// Splits an expression into tokens.
+///
+/// # Errors
+/// Names the first thing that is not part of the language.
+pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let Some(first) = rest.chars().next() else {
+            return Ok(tokens);
+        };
+        let before = text.len() - rest.len();
+        let column = text.get(..before).unwrap_or_default().chars().count() + 1;
+        let (kind, length) = if first.is_ascii_digit() || first == '.' {
+            let length = number_length(rest);
+            let literal = rest.get(..length).unwrap_or_default();
+            (TokenKind::Number(number(literal, column)?), length)
+        } else if first.is_alphabetic() || first == '_' {
+            let length =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            let name = rest.get(..length).unwrap_or_default();
+            if matches!(name, "import" | "from" | "__import__") {
+                return Err("Import not supported".to_owned());
+            }
+            (TokenKind::Name(name), length)
+        } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
+            if *symbol == "^" {
+                return Err(format!("'^' at column {column} is not supported: a power is '**'"));
+            }
+            (TokenKind::Symbol(symbol), symbol.len())
+        } else {
+            return Err(format!("invalid syntax: unexpected '{first}' at column {column}"));
+        };
+        tokens.push(Token { kind, column });
+        rest = rest.get(length..).unwrap_or_default();
+    }
+}
+
+/// How many bytes of `text` belong to the number it starts with; generous, so that `12abc` is one
+/// wrong number and not a number and a name.
+fn number_length(text: &str) -> usize {
+    let decimal = !["0x", "0X", "0b", "0B", "0o", "0O"].iter().any(|p| text.starts_with(p));
+    let mut previous = ' ';
+    for (at, c) in text.char_indices() {
+        let sign = decimal && matches!(c, '+' | '-') && matches!(previous, 'e' | 'E');
+        if !(c.is_ascii_alphanumeric() || c == '.' || c == '_' || sign) {
+            return at;
+        }
+        previous = c;
+    }
+    text.len()
+}
+
+fn number(literal: &str, column: usize) -> Result<Number, String> {
+    let wrong = || format!("invalid number '{literal}' at column {column}");
+    // An underscore stands between two digits, or after the prefix of a base.
+    let bytes = literal.as_bytes();
+    let lonely = |at: usize| {
+        let digit = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+        !(digit(at.checked_sub(1).and_then(|before| bytes.get(before))) && digit(bytes.get(at + 1)))
+    };
+    if (0..bytes.len()).any(|at| bytes[at] == b'_' && lonely(at)) {
+        return Err(wrong());
+    }
+    let digits = literal.replace('_', "");
+    for (prefix, base) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        let lower = digits.to_ascii_lowercase();
+        if let Some(digits) = lower.strip_prefix(prefix) {
+            return integer(digits, base).ok_or_else(wrong)?;
+        }
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|b| b != b'0') {
+            return Err("leading zeros in decimal integer literals are not permitted".to_owned());
+        }
+        return integer(&digits, 10).ok_or_else(wrong)?;
+    }
+    // Rust reads words such as "inf" as numbers; a literal here starts with a digit or a dot.
+    let float: f64 = digits.parse().map_err(|_| wrong())?;
+    Number::float(float)
+}
+
+/// `None` when a character is no digit of the base; an error when there are too many.
+fn integer(digits: &str, base: u32) -> Option<Result<Number, String>> {
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
+        return None;
+    }
+    Some(
+        i128::from_str_radix(digits, base)
+            .map(Number::Int)
+            .map_err(|_| super::number::TOO_LARGE.to_owned()),
+    )
+}

@@ -1,0 +1,52 @@
+//! Runs a parsed program on a stack of numbers.
+
+use super::functions;
+use super::number::Number;
+use super::parser::Step;
+
+/// The value of a program.
+///
+/// # Errors
+/// What Python would raise, in its words.
+pub(super) fn run(program: &[Step<'_>]) -> Result<Number, String> {
+    let mut stack: Vec<Number> = Vec::new();
+    for step in program {
+        let value = match step {
+            Step::Push(number) => *number,
+            Step::Constant(name) => functions::constant(name)?,
+            Step::Sign(sign) => {
+                let value = take(&mut stack)?;
+                if *sign == "-" { value.negated()? } else { value.plain() }
+            }
+            Step::Binary(operator) => {
+                let right = take(&mut stack)?;
+                let left = take(&mut stack)?;
+                left.apply(operator, right)?
+            }
+            Step::Compare(chain) => {
+                let operands = take_many(&mut stack, chain.len() + 1)?;
+                let holds = |(at, operator): (usize, &&'static str)| {
+                    operands[at].compare(operator, operands[at + 1])
+                };
+                Number::Bool(chain.iter().enumerate().all(holds))
+            }
+            Step::Call(name, count) => {
+                let arguments = take_many(&mut stack, *count)?;
+                functions::call(name, &arguments)?
+            }
+        };
+        stack.push(value);
+    }
+    take(&mut stack)
+}
+
+fn take(stack: &mut Vec<Number>) -> Result<Number, String> {
+    // The parser pushes operands before their operator, so the stack never runs dry; saying so
+    // instead of panicking costs nothing.
+    stack.pop().ok_or_else(|| "invalid syntax".to_owned())
+}
+
+fn take_many(stack: &mut Vec<Number>, count: usize) -> Result<Vec<Number>, String> {
+    let from = stack.len().checked_sub(count).ok_or_else(|| "invalid syntax".to_owned())?;
+    Ok(stack.split_off(from))
+}

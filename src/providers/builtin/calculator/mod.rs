@@ -1,0 +1,72 @@
+//! `builtin.calculator`: arithmetic with Python's rules, without Python.
+//!
+//! Owns: the tool; the language is `lexer` → `parser` → `machine`, its numbers are `number`, its
+//! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
+//! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
+
+mod functions;
+mod lexer;
+mod machine;
+mod number;
+mod parser;
+
+use serde_json::json;
+
+use super::{Function, Run};
+use crate::model::ToolResult;
+
+/// The longest expression that is read, in bytes.
+const LONGEST: usize = 4096;
+
+/// The row of the table of built-in functions.
+pub(super) const CALCULATE: Function = Function {
+    module: "builtin.calculator",
+    name: "calculate",
+    aliases: &[("src.tools.core.calculator_tool", "calculate")],
+    title: "Calculator",
+    description: "Evaluates an arithmetic expression with Python's rules: + - * / // % **, \
+                  comparisons, parentheses, sqrt, sin, cos, tan, log, log10, exp, abs, round, \
+                  floor, ceil, min, max, pow, factorial and the constants pi, e, tau.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": {
+                "expression": {
+                    "type": "string",
+                    "description": "The expression, such as 2 * (3 + 4) or sqrt(16)",
+                    "maxLength": LONGEST,
+                },
+            },
+            "required": ["expression"],
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    run: Run::Now(|_, arguments| {
+        let expression = arguments.text("expression")?;
+        Ok(match evaluate(&expression) {
+            Ok(value) => ToolResult::text(value),
+            Err(message) => ToolResult::failure(message),
+        })
+    }),
+};
+
+/// The value of an expression as Python would print it.
+///
+/// # Errors
+/// A message for people: Python's own words where it has some.
+fn evaluate(expression: &str) -> Result<String, String> {
+    if expression.trim().is_empty() {
+        return Err("Empty expression provided.".to_owned());
+    }
+    if expression.len() > LONGEST {
+        return Err(format!("the expression is longer than {LONGEST} bytes"));
+    }
+    let tokens = lexer::tokens(expression)?;
+    let program = parser::parse(&tokens)?;
+    machine::run(&program).map(number::Number::show)
+}
+
+#[cfg(test)]
+mod tests;

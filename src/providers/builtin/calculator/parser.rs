@@ -1,0 +1,184 @@
+//! Tokens to a program for the stack machine, by precedence climbing (a Pratt parser).
+//!
+//! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
+//! recursion is bounded by [`DEEPEST`].
+
+use super::lexer::{Token, TokenKind};
+use super::number::Number;
+
+/// How deep brackets, signs and powers may nest.
+const DEEPEST: usize = 100;
+
+/// One step of the stack machine.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step<'a> {
+    /// Push a number.
+    Push(Number),
+    /// Push the value of a constant.
+    Constant(&'a str),
+    /// Replace the top by its negative (`-`), or by itself as a number (`+`).
+    Sign(&'static str),
+    /// Replace the two topmost by the result of an operator.
+    Binary(&'static str),
+    /// Replace the topmost `n + 1` by the truth of a chain of `n` comparisons.
+    Compare(Vec<&'static str>),
+    /// Replace the topmost `n` by the value of a function.
+    Call(&'a str, usize),
+}
+
+/// Precedence: comparisons < sum < product < sign < power.
+const COMPARE: u8 = 1;
+const SUM: u8 = 2;
+const PRODUCT: u8 = 3;
+const SIGN: u8 = 4;
+const POWER: u8 = 5;
+
+fn precedence(symbol: &str) -> Option<u8> {
+    Some(match symbol {
+        "<" | "<=" | ">" | ">=" | "==" | "!=" => COMPARE,
+        "+" | "-" => SUM,
+        "*" | "/" | "//" | "%" => PRODUCT,
+        "**" => POWER,
+        _ => return None,
+    })
+}
+
+/// Parses a whole expression.
+///
+/// # Errors
+/// Says what was found where, and what was expected.
+pub(super) fn parse<'a>(tokens: &[Token<'a>]) -> Result<Vec<Step<'a>>, String> {
+    let mut parser = Parser { tokens, at: 0, program: Vec::new(), depth: 0 };
+    parser.expression(0)?;
+    match parser.tokens.get(parser.at) {
+        None => Ok(parser.program),
+        Some(_) => Err(parser.unexpected("an operator")),
+    }
+}
+
+struct Parser<'t, 'a> {
+    tokens: &'t [Token<'a>],
+    at: usize,
+    program: Vec<Step<'a>>,
+    depth: usize,
+}
+
+impl Parser<'_, '_> {
+    fn symbol(&self) -> Option<&'static str> {
+        match self.tokens.get(self.at)?.kind {
+            TokenKind::Symbol(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Result<(), String> {
+        if self.symbol() == Some(symbol) {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("'{symbol}'")))
+        }
+    }
+
+    fn unexpected(&self, expected: &str) -> String {
+        let Some(token) = self.tokens.get(self.at) else {
+            return format!("invalid syntax: the expression ends where {expected} was expected");
+        };
+        let found = match &token.kind {
+            TokenKind::Number(number) => number.show(),
+            TokenKind::Name(name) => (*name).to_owned(),
+            TokenKind::Symbol(symbol) => (*symbol).to_owned(),
+        };
+        format!(
+            "invalid syntax: '{found}' at column {} where {expected} was expected",
+            token.column
+        )
+    }
+
+    /// Parses an operand and all operators that bind at least as tightly as `lowest`.
+    fn expression(&mut self, lowest: u8) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("the expression nests more than {DEEPEST} levels deep"));
+        }
+        self.operand()?;
+        while let Some(symbol) = self.symbol() {
+            let Some(strength) = precedence(symbol).filter(|s| *s >= lowest) else { break };
+            if strength == COMPARE {
+                self.comparisons()?;
+                continue;
+            }
+            self.at += 1;
+            // A power groups to the right and lets a sign stand after it: 2 ** -1.
+            self.expression(if strength == POWER { SIGN } else { strength + 1 })?;
+            self.program.push(Step::Binary(symbol));
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// `a < b <= c` means `a < b and b <= c`.
+    fn comparisons(&mut self) -> Result<(), String> {
+        let mut chain = Vec::new();
+        while let Some(symbol) = self.symbol().filter(|s| precedence(s) == Some(COMPARE)) {
+            self.at += 1;
+            self.expression(SUM)?;
+            chain.push(symbol);
+        }
+        self.program.push(Step::Compare(chain));
+        Ok(())
+    }
+
+    fn operand(&mut self) -> Result<(), String> {
+        let Some(token) = self.tokens.get(self.at) else {
+            return Err(self.unexpected("a value"));
+        };
+        match token.kind.clone() {
+            TokenKind::Number(number) => {
+                self.at += 1;
+                self.program.push(Step::Push(number));
+            }
+            TokenKind::Name(name) => {
+                self.at += 1;
+                if self.symbol() == Some("(") {
+                    self.at += 1;
+                    let count = self.arguments()?;
+                    self.program.push(Step::Call(name, count));
+                } else {
+                    self.program.push(Step::Constant(name));
+                }
+            }
+            TokenKind::Symbol("(") => {
+                self.at += 1;
+                self.expression(0)?;
+                self.expect(")")?;
+            }
+            TokenKind::Symbol(sign @ ("-" | "+")) => {
+                self.at += 1;
+                // A sign binds weaker than a power: -2 ** 2 is -(2 ** 2).
+                self.expression(SIGN)?;
+                self.program.push(Step::Sign(sign));
+            }
+            TokenKind::Symbol(_) => return Err(self.unexpected("a value")),
+        }
+        Ok(())
+    }
+
+    /// The arguments after the opening bracket, and the closing one; returns how many.
+    fn arguments(&mut self) -> Result<usize, String> {
+        let mut count = 0;
+        loop {
+            if self.symbol() == Some(")") {
+                break;
+            }
+            self.expression(0)?;
+            count += 1;
+            if self.symbol() != Some(",") {
+                break;
+            }
+            self.at += 1;
+        }
+        self.expect(")")?;
+        Ok(count)
+    }
+}

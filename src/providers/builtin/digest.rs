@@ -1,0 +1,140 @@
+//! `builtin.hash`: SHA-2 digests of text or bytes. MD5 and SHA-1 are broken and not offered.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use super::arguments::Arguments;
+use super::{Function, Run};
+use crate::model::{Fault, ToolResult};
+
+/// The row of the table of built-in functions.
+pub(super) const DIGEST: Function = Function {
+    module: "builtin.hash",
+    name: "digest",
+    aliases: &[],
+    title: "Hash",
+    description: "Computes the SHA-256 or SHA-512 digest of a text, or of bytes given in \
+                  hexadecimal or base64; the digest is hexadecimal.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": {
+                "text": { "type": "string", "description": "The text, hashed as UTF-8" },
+                "hex": { "type": "string", "description": "Bytes in hexadecimal instead" },
+                "base64": { "type": "string", "description": "Bytes in base64 instead" },
+                "algorithm": { "type": "string", "enum": ["sha256", "sha512"], "default": "sha256" },
+            },
+            "minProperties": 1,
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    run: Run::Now(|_, arguments| {
+        let bytes = input(arguments)?;
+        Ok(ToolResult::text(match arguments.word("algorithm", &["sha256", "sha512"])? {
+            "sha512" => hex(&Sha512::digest(&bytes)),
+            _ => hex(&Sha256::digest(&bytes)),
+        }))
+    }),
+};
+
+fn input(arguments: Arguments<'_>) -> Result<Vec<u8>, Fault> {
+    let (text, hex, base64) = (
+        arguments.optional_text("text")?,
+        arguments.optional_text("hex")?,
+        arguments.optional_text("base64")?,
+    );
+    match (text, hex, base64) {
+        (Some(text), None, None) => Ok(text.into_bytes()),
+        (None, Some(hex), None) => {
+            from_hex(&hex).ok_or_else(|| Fault::usage("'hex' is not hexadecimal"))
+        }
+        (None, None, Some(base64)) => {
+            from_base64(&base64).ok_or_else(|| Fault::usage("'base64' is not base64"))
+        }
+        _ => Err(Fault::usage("exactly one of 'text', 'hex' and 'base64' is needed")),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    nibbles.map(|nibble| char::from(DIGITS[usize::from(nibble)])).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|c| c.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok()).collect()
+}
+
+/// Reads base64 in both alphabets, with or without padding.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    if digits.len() % 4 == 1 || text.len() - digits.len() > 2 {
+        return None;
+    }
+    let (mut bytes, mut bits, mut count) = (Vec::with_capacity(digits.len() * 3 / 4), 0_u32, 0);
+    for c in digits.bytes() {
+        let value = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(value)) & 0xFFFF;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xFF).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(arguments: serde_json::Value) -> String {
+        let serde_json::Value::Object(arguments) = arguments else { panic!("not an object") };
+        let Run::Now(run) = DIGEST.run else { panic!("runs at once") };
+        match run(&crate::util::clock::SystemClock, Arguments(&arguments)) {
+            Ok(result) => result.output.as_str().unwrap().to_owned(),
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_published_test_vectors() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest(json!({ "text": "abc" })), abc);
+        assert_eq!(digest(json!({ "hex": "616263" })), abc);
+        assert_eq!(digest(json!({ "base64": "YWJj" })), abc);
+        assert!(
+            digest(json!({ "text": "abc", "algorithm": "sha512" })).starts_with("ddaf35a193617aba")
+        );
+    }
+
+    #[test]
+    fn base64_with_every_length_of_padding() {
+        assert_eq!(from_base64("").unwrap(), b"");
+        assert_eq!(from_base64("Zg==").unwrap(), b"f");
+        assert_eq!(from_base64("Zm8").unwrap(), b"fo");
+        assert_eq!(from_base64("-_-_").unwrap(), [0xfb, 0xff, 0xbf]);
+        assert_eq!(from_base64("Z"), None);
+        assert_eq!(from_base64("Zg==="), None);
+        assert_eq!(from_base64("Zm 8"), None);
+    }
+
+    #[test]
+    fn unclear_input_is_refused() {
+        assert_eq!(digest(json!({ "hex": "6" })), "'hex' is not hexadecimal");
+        let one = "exactly one of 'text', 'hex' and 'base64' is needed";
+        assert_eq!(digest(json!({ "algorithm": "sha256" })), one);
+        assert_eq!(digest(json!({ "text": "a", "hex": "61" })), one);
+    }
+}

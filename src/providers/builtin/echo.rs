@@ -1,0 +1,33 @@
+//! `builtin.echo`: says what it was told; for trying things out.
+
+use serde_json::{Value, json};
+
+use super::{Function, Run};
+use crate::model::ToolResult;
+
+/// The row of the table of built-in functions.
+pub(super) const ECHO: Function = Function {
+    module: "builtin.echo",
+    name: "echo",
+    aliases: &[("src.tools.core.dummy_tool", "dummy_tool_function")],
+    title: "Echo",
+    description: "Returns the message it is given.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": { "message": { "type": "string", "description": "What to say" } },
+            "required": ["message"],
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    // An entry may bring a schema with other names (the documents' dummy tool does): then the
+    // arguments come back as they were given.
+    run: Run::Now(|_, arguments| {
+        Ok(match arguments.0.get("message") {
+            Some(Value::String(message)) => ToolResult::text(message.clone()),
+            _ => ToolResult::json(Value::Object(arguments.0.clone())),
+        })
+    }),
+};

@@ -1,0 +1,51 @@
+//! `builtin.fail`: fails on purpose, so that scripts and alerts can be tried.
+
+use serde_json::json;
+
+use super::{Function, Run};
+use crate::model::{Fault, ToolResult};
+
+/// The row of the table of built-in functions.
+pub(super) const FAIL: Function = Function {
+    module: "builtin.fail",
+    name: "fail",
+    aliases: &[],
+    title: "Fail",
+    description: "Fails on purpose: with a well-formed no (mode tool), or with an error of the \
+                  kind unreachable, timeout or protocol, as if no answer had come.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": {
+                "message": { "type": "string", "description": "What to say", "default": "failed on purpose" },
+                "mode": {
+                    "type": "string",
+                    "enum": ["tool", "error"],
+                    "default": "tool",
+                    "description": "tool: the tool says no; error: no usable answer comes",
+                },
+                "kind": {
+                    "type": "string",
+                    "enum": ["unreachable", "timeout", "protocol"],
+                    "default": "unreachable",
+                    "description": "The kind of error in mode error",
+                },
+            },
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    run: Run::Now(|_, arguments| {
+        let message =
+            arguments.optional_text("message")?.unwrap_or_else(|| "failed on purpose".to_owned());
+        if arguments.word("mode", &["tool", "error"])? == "tool" {
+            return Ok(ToolResult::failure(message));
+        }
+        Err(match arguments.word("kind", &["unreachable", "timeout", "protocol"])? {
+            "timeout" => Fault::timeout(message),
+            "protocol" => Fault::protocol(message),
+            _ => Fault::unreachable(message),
+        })
+    }),
+};

@@ -1,0 +1,225 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
+use crate::config::spec::Trust;
+use crate::model::{
+    CallId, Event, EventSink, FaultKind, JsonObject, Origin, Place, Source, ToolName,
+};
+
+struct FixedClock;
+
+impl Clock for FixedClock {
+    fn now(&self) -> Instant {
+        SystemClock.now()
+    }
+
+    fn unix(&self) -> Duration {
+        Duration::from_secs(1_700_000_000)
+    }
+}
+
+fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
+    let source = SourceText::new("tools.yaml", "tools:");
+    let position = Position { line: 1, column: 1 };
+    let node = |value| Node { value, position, source: Arc::clone(&source) };
+    let entries = keys
+        .iter()
+        .map(|(key, value)| {
+            let key = Key { text: (*key).to_owned(), position };
+            (key, node(NodeValue::Text((*value).to_owned())))
+        })
+        .collect();
+    let entry = node(NodeValue::Map(entries));
+    let place: Place = entry.place();
+    ToolSpec {
+        definition: ToolDefinition::new(
+            ToolName::plain(name),
+            Source::Internal,
+            "builtin",
+            Origin::File(place.clone()),
+        ),
+        kind: "builtin",
+        entry,
+        base_dir: PathBuf::from("/"),
+        place,
+        defaults: None,
+        trust: Trust::Trusted,
+    }
+}
+
+fn all() -> Built {
+    let specs = table::FUNCTIONS.iter().map(|row| {
+        let name = format!("{}.{}", row.module, row.name);
+        spec(&name, &[("module", row.module), ("function", row.name)])
+    });
+    build_with(specs.collect(), Arc::new(FixedClock))
+}
+
+fn context(events: EventSink) -> ToolContext {
+    ToolContext {
+        call_id: CallId("call-1".to_owned()),
+        session_id: "session".to_owned(),
+        cwd: PathBuf::from("/"),
+        environment: BTreeMap::new(),
+        metadata: JsonObject::new(),
+        cancel: CancellationToken::new(),
+        events,
+        idle_limit: Duration::from_secs(5),
+    }
+}
+
+async fn call(name: &str, arguments: Value) -> Result<ToolResult, Fault> {
+    call_in(&context(EventSink::nowhere()), name, arguments).await
+}
+
+async fn call_in(context: &ToolContext, name: &str, arguments: Value) -> Result<ToolResult, Fault> {
+    let Value::Object(arguments) = arguments else { panic!("not an object") };
+    let call = ToolCall { name: ToolName::plain(name), arguments };
+    all().provider.unwrap().call(context, &call).await
+}
+
+async fn output(name: &str, arguments: Value) -> Value {
+    call(name, arguments).await.unwrap().output
+}
+
+#[tokio::test]
+async fn every_function_runs_through_the_provider() {
+    assert_eq!(
+        output("builtin.calculator.calculate", json!({ "expression": "2 * 7.0" })).await,
+        "14.0"
+    );
+    assert_eq!(output("builtin.time.now", json!({})).await, "2023-11-14T22:13:20Z");
+    assert_eq!(
+        output("builtin.text.count", json!({ "text": "a b\nc" })).await,
+        json!({ "bytes": 5, "characters": 5, "words": 3, "lines": 2 })
+    );
+    let upper = json!({ "text": "a", "operation": "upper" });
+    assert_eq!(output("builtin.text.transform", upper).await, "A");
+    assert_eq!(
+        output("builtin.json.query", json!({ "filter": ".a", "json": "{\"a\":1.50}" }))
+            .await
+            .to_string(),
+        "1.50"
+    );
+    assert_eq!(
+        output("builtin.json.query", json!({ "filter": ".[]", "input": [1, 2] })).await,
+        json!([1, 2])
+    );
+    assert_eq!(output("builtin.echo.echo", json!({ "message": "hi" })).await, "hi");
+    assert_eq!(output("builtin.echo.echo", json!({ "x": 1 })).await, json!({ "x": 1 }));
+    let uuids = output("builtin.uuid.generate", json!({ "version": 7, "count": 3 })).await;
+    let lines: Vec<&str> = uuids.as_str().unwrap().lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines.iter().all(|line| line.len() == 36 && line.as_bytes()[14] == b'7'));
+}
+
+#[tokio::test]
+async fn a_no_is_a_result_and_an_error_is_a_fault() {
+    let no = call("builtin.calculator.calculate", json!({ "expression": "1/0" })).await.unwrap();
+    assert!(!no.success);
+    assert_eq!(no.fault.unwrap().kind(), FaultKind::Tool);
+    let no = call("builtin.fail.fail", json!({ "message": "nope" })).await.unwrap();
+    assert_eq!(no.output, "nope");
+    let error = call("builtin.fail.fail", json!({ "mode": "error", "kind": "timeout" })).await;
+    assert_eq!(error.unwrap_err().kind(), FaultKind::Timeout);
+    for (name, arguments) in [
+        ("builtin.calculator.calculate", json!({})),
+        ("builtin.fail.fail", json!({ "mode": "sometimes" })),
+        ("builtin.uuid.generate", json!({ "count": 101 })),
+        ("builtin.wait.wait", json!({ "seconds": -1 })),
+        ("builtin.text.transform", json!({ "text": "x" })),
+    ] {
+        assert_eq!(call(name, arguments).await.unwrap_err().kind(), FaultKind::Usage, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn waiting_reports_progress_and_stops_when_told() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let sink = EventSink::new(move |event| {
+        if let Event::Progress { progress, .. } = event {
+            log.lock().unwrap().push(progress);
+        }
+    });
+    let context = context(sink);
+    call_in(&context, "builtin.wait.wait", json!({ "seconds": 0.001 })).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [0.001]);
+    context.cancel.cancel();
+    let stopped = call_in(&context, "builtin.wait.wait", json!({ "seconds": 3600 })).await;
+    assert!(matches!(stopped.unwrap_err().kind(), FaultKind::Interrupted(_)));
+}
+
+#[test]
+fn definitions_are_complete_and_honest() {
+    let built = all();
+    assert!(built.problems.is_empty());
+    for definition in built.provider.unwrap().declared() {
+        let name = definition.name.full();
+        assert_eq!(definition.input_schema["additionalProperties"], false, "{name}");
+        assert!(definition.title.is_some() && definition.description.is_some(), "{name}");
+        assert_eq!(definition.annotations.read_only, Some(true), "{name}");
+        assert!(definition.repeatable, "{name}");
+        assert_eq!(definition.touches, ["nothing outside the process"], "{name}");
+        let schemas = [Some(&definition.input_schema), definition.output_schema.as_ref()];
+        for schema in schemas.into_iter().flatten() {
+            jsonschema::meta::validate(schema).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn an_entry_keeps_what_it_says_itself() {
+    let mut own =
+        spec("calc", &[("module", "src.tools.core.calculator_tool"), ("function", "calculate")]);
+    own.definition.description = Some("mine".to_owned());
+    own.definition.input_schema = Arc::new(json!({ "type": "object", "required": ["expression"] }));
+    own.definition.annotations.read_only = Some(false);
+    let provider = build_with(vec![own], Arc::new(FixedClock)).provider.unwrap();
+    let definition = &provider.declared()[0];
+    assert_eq!(definition.description.as_deref(), Some("mine"));
+    assert_eq!(definition.input_schema["required"], json!(["expression"]));
+    assert_eq!(definition.annotations.read_only, Some(false));
+}
+
+#[test]
+fn a_wrong_entry_costs_only_itself() {
+    let specs = vec![
+        spec("a", &[("module", "builtin.calculater")]),
+        spec("b", &[("module", "builtin.echo")]),
+        spec("c", &[]),
+        spec("d", &[("module", "builtin.text"), ("function", "cuont")]),
+    ];
+    let built = build_with(specs, Arc::new(FixedClock));
+    assert_eq!(built.provider.unwrap().declared().len(), 1);
+    let problems: Vec<String> = built
+        .problems
+        .iter()
+        .map(|p| format!("{}: {}", p.entry.as_deref().unwrap_or_default(), p.message))
+        .collect();
+    assert_eq!(
+        problems,
+        [
+            "a: there is no module 'builtin.calculater'",
+            "c: 'module' is missing",
+            "d: 'builtin.text' has no function 'cuont'",
+        ]
+    );
+    assert!(built.problems[2].hint.as_deref().unwrap().starts_with("did you mean 'count'?"));
+}
+
+#[test]
+fn the_kind_claims_its_own_entries_only() {
+    let claims = super::super::kind().words.claims;
+    assert!(claims(&spec("x", &[("module", "builtin.nonsense")]).entry));
+    let alias = [("module", "src.tools.core.datetime_tool"), ("function", "get_datetime")];
+    assert!(claims(&spec("x", &alias).entry));
+    assert!(!claims(&spec("x", &[("module", "mytools.text"), ("function", "f")]).entry));
+    assert!(!claims(&spec("x", &[("command", "ls")]).entry));
+}

@@ -1,0 +1,228 @@
+//! `builtin.text`: counting and changing text.
+
+use serde_json::json;
+use unicode_width::UnicodeWidthChar as _;
+
+use super::{Function, Run};
+use crate::model::ToolResult;
+
+/// The row of the table of built-in functions.
+pub(super) const COUNT: Function = Function {
+    module: "builtin.text",
+    name: "count",
+    aliases: &[],
+    title: "Count text",
+    description: "Counts the bytes, characters, words and lines of a text.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": { "text": { "type": "string" } },
+            "required": ["text"],
+            "additionalProperties": false,
+        })
+    },
+    output: Some(|| {
+        let count = json!({ "type": "integer", "minimum": 0 });
+        json!({
+            "type": "object",
+            "properties": { "bytes": count, "characters": count, "words": count, "lines": count },
+            "required": ["bytes", "characters", "words", "lines"],
+            "additionalProperties": false,
+        })
+    }),
+    idempotent: true,
+    run: Run::Now(|_, arguments| {
+        let text = arguments.text("text")?;
+        Ok(ToolResult::json(json!({
+            "bytes": text.len(),
+            "characters": clusters(&text).len(),
+            "words": text.split_whitespace().count(),
+            "lines": text.lines().count(),
+        })))
+    }),
+};
+
+/// The changes `transform` knows.
+const OPERATIONS: [&str; 12] = [
+    "upper",
+    "lower",
+    "title",
+    "trim",
+    "reverse",
+    "slug",
+    "collapse",
+    "sort_lines",
+    "unique_lines",
+    "reverse_lines",
+    "number_lines",
+    "trim_lines",
+];
+
+/// The row of the table of built-in functions.
+pub(super) const TRANSFORM: Function = Function {
+    module: "builtin.text",
+    name: "transform",
+    aliases: &[],
+    title: "Transform text",
+    description: "Changes a text: upper, lower, title, trim, reverse, slug, collapse (runs of \
+                  white space), and by lines sort, unique, reverse, number or trim.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": {
+                "text": { "type": "string" },
+                "operation": { "type": "string", "enum": OPERATIONS },
+            },
+            "required": ["text", "operation"],
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    run: Run::Now(|_, arguments| {
+        // Without validation a missing operation would silently be the first one.
+        arguments.text("operation")?;
+        let operation = arguments.word("operation", &OPERATIONS)?;
+        Ok(ToolResult::text(transform(&arguments.text("text")?, operation)))
+    }),
+};
+
+fn transform(text: &str, operation: &str) -> String {
+    match operation {
+        "upper" => text.to_uppercase(),
+        "lower" => text.to_lowercase(),
+        "title" => title(text),
+        "trim" => text.trim().to_owned(),
+        "reverse" => clusters(text).into_iter().rev().collect(),
+        "slug" => slug(text),
+        "collapse" => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        _ => lines(text, operation),
+    }
+}
+
+fn lines(text: &str, operation: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    match operation {
+        "sort_lines" => lines.sort(),
+        "unique_lines" => {
+            let mut seen = std::collections::HashSet::new();
+            lines.retain(|line| seen.insert(line.clone()));
+        }
+        "reverse_lines" => lines.reverse(),
+        "number_lines" => {
+            let width = lines.len().to_string().len();
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = format!("{:>width$}  {line}", at + 1);
+            }
+        }
+        _ => lines.iter_mut().for_each(|line| *line = line.trim().to_owned()),
+    }
+    let mut joined = lines.join("\n");
+    if text.ends_with('\n') {
+        joined.push('\n');
+    }
+    joined
+}
+
+/// The first letter of each word large, the others small; an apostrophe does not start a word.
+fn title(text: &str) -> String {
+    let mut inside = false;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if inside {
+            out.extend(c.to_lowercase());
+        } else {
+            out.extend(c.to_uppercase());
+        }
+        inside = c.is_alphanumeric() || (inside && matches!(c, '\'' | '’')) || c.width() == Some(0);
+    }
+    out
+}
+
+/// Letters and digits in small, everything between them as one dash.
+fn slug(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            out.extend(c.to_lowercase());
+        } else if !out.is_empty() && !out.ends_with('-') && c.width() != Some(0) {
+            out.push('-');
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}
+
+/// Splits text into what a reader takes for characters: a base with the marks, selectors, skin
+/// tones and joined signs that belong to it, or the two letters of a flag.
+///
+/// This is the part of Unicode's grapheme clusters (UAX 29) that matters for not tearing a
+/// character apart; Hangul syllables are expected to be composed.
+fn clusters(text: &str) -> Vec<&str> {
+    let is_flag = |c: char| matches!(c, '\u{1F1E6}'..='\u{1F1FF}');
+    let mut starts = Vec::new();
+    let (mut previous, mut flags) = (None, 0_usize);
+    for (at, c) in text.char_indices() {
+        let joins = match previous {
+            None | Some('\n') => false,
+            Some('\r') => c == '\n',
+            Some(_) if c.is_control() => false,
+            Some('\u{200D}') => true,
+            Some(_) if is_flag(c) => flags % 2 == 1,
+            Some(_) => c.width() == Some(0) || matches!(c, '\u{1F3FB}'..='\u{1F3FF}'),
+        };
+        if !joins {
+            starts.push(at);
+        }
+        flags = if is_flag(c) { flags + 1 } else { 0 };
+        previous = Some(c);
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_operation() {
+        for (operation, text, expected) in [
+            ("upper", "straße", "STRASSE"),
+            ("lower", "ÀB", "àb"),
+            ("title", "it's a small WORLD", "It's A Small World"),
+            ("trim", " a b ", "a b"),
+            ("reverse", "abc", "cba"),
+            ("slug", "  Hello, Wörld! No. 5 ", "hello-wörld-no-5"),
+            ("collapse", " a \n b\tc ", "a b c"),
+            ("sort_lines", "b\na\n", "a\nb\n"),
+            ("unique_lines", "a\nb\na", "a\nb"),
+            ("reverse_lines", "a\nb", "b\na"),
+            ("number_lines", "a\nb", "1  a\n2  b"),
+            ("trim_lines", " a \n b", "a\nb"),
+        ] {
+            assert_eq!(transform(text, operation), expected, "{operation}");
+        }
+    }
+
+    #[test]
+    fn reversing_keeps_characters_whole() {
+        assert_eq!(transform("e\u{301}a", "reverse"), "ae\u{301}");
+        assert_eq!(transform("a👩‍👩‍👧b", "reverse"), "b👩‍👩‍👧a");
+        assert_eq!(transform("🇩🇪🇫🇷", "reverse"), "🇫🇷🇩🇪");
+        assert_eq!(transform("👍🏽x", "reverse"), "x👍🏽");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_in_splitting(text in any::<String>()) {
+            prop_assert_eq!(clusters(&text).concat(), text);
+        }
+
+        #[test]
+        fn no_operation_panics(text in any::<String>(), at in 0..OPERATIONS.len()) {
+            transform(&text, OPERATIONS[at]);
+        }
+    }
+}

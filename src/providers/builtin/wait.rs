@@ -1,0 +1,78 @@
+//! `builtin.wait`: takes its time, reports progress, and stops when told; for trying time limits.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::{Function, Later, Outcome, Run};
+use crate::model::fault::Signal;
+use crate::model::{Event, Fault, FaultKind, ToolContext, ToolResult};
+
+/// The longest wait, in seconds.
+const LONGEST: f64 = 3600.0;
+/// How many times progress is reported at most.
+const REPORTS: u32 = 10;
+/// Progress is not reported more often than this.
+const SHORTEST_STEP: Duration = Duration::from_millis(50);
+
+/// The row of the table of built-in functions.
+pub(super) const WAIT: Function = Function {
+    module: "builtin.wait",
+    name: "wait",
+    aliases: &[],
+    title: "Wait",
+    description: "Waits for a number of seconds and reports its progress.",
+    input: || {
+        json!({
+            "type": "object",
+            "properties": {
+                "seconds": {
+                    "type": "number",
+                    "minimum": 0,
+                    "maximum": 3600,
+                    "description": "How long to wait",
+                },
+            },
+            "required": ["seconds"],
+            "additionalProperties": false,
+        })
+    },
+    output: None,
+    idempotent: true,
+    run: Run::Later(run),
+};
+
+fn run<'a>(context: &'a ToolContext, arguments: Arguments<'a>) -> Later<'a> {
+    Box::pin(wait(context, arguments))
+}
+
+async fn wait(context: &ToolContext, arguments: Arguments<'_>) -> Outcome {
+    let seconds =
+        arguments.number("seconds")?.ok_or_else(|| Fault::usage("'seconds' is missing"))?;
+    if !(0.0..=LONGEST).contains(&seconds) {
+        return Err(Fault::usage(format!("'seconds' must be between 0 and {LONGEST}")));
+    }
+    let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let step = (total / REPORTS).max(SHORTEST_STEP).min(total);
+    let mut waited = Duration::ZERO;
+    while waited < total {
+        let rest = step.min(total.saturating_sub(waited));
+        tokio::select! {
+            () = context.cancel.cancelled() => {
+                return Err(Fault::new(
+                    FaultKind::Interrupted(Signal::Interrupt),
+                    format!("stopped after {:.1} of {seconds} s", waited.as_secs_f64()),
+                ));
+            }
+            () = tokio::time::sleep(rest) => waited += rest,
+        }
+        context.events.emit(Event::Progress {
+            call_id: context.call_id.clone(),
+            progress: waited.as_secs_f64(),
+            total: Some(seconds),
+            message: None,
+        });
+    }
+    Ok(ToolResult::text(format!("waited {seconds} s")))
+}

@@ -1,0 +1,161 @@
+//! What a running command says about itself on its events pipe: NDJSON, one event a line.
+//!
+//! `{"progress": 3, "total": 10, "message": "…"}` or `{"level": "info", "text": "…"}`. Bounded: a
+//! line of [`LONGEST_LINE`] bytes, [`MOST_EVENTS`] events a call; what is beyond is counted.
+
+use serde_json::Value;
+
+use crate::model::{CallId, Event, EventSink, LogLevel};
+
+/// The longest line, in bytes.
+const LONGEST_LINE: usize = 8 * 1024;
+/// The most events of one call.
+const MOST_EVENTS: u32 = 10_000;
+
+/// Turns bytes of the pipe into events.
+pub(super) struct EventReader<'a> {
+    call: &'a CallId,
+    origin: String,
+    sink: &'a EventSink,
+    line: Vec<u8>,
+    /// The line under way is longer than the limit and is being skipped.
+    skipping: bool,
+    events: u32,
+    bad_lines: u32,
+}
+
+impl<'a> EventReader<'a> {
+    /// A reader whose events belong to `call` of the tool `origin`.
+    pub(super) fn new(call: &'a CallId, origin: String, sink: &'a EventSink) -> Self {
+        Self { call, origin, sink, line: Vec::new(), skipping: false, events: 0, bad_lines: 0 }
+    }
+
+    /// Takes the next bytes of the pipe.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            if self.line.len() + text.len() > LONGEST_LINE {
+                self.skipping = true;
+            } else if !self.skipping {
+                self.line.extend_from_slice(text);
+            }
+            if ends {
+                self.end_line();
+            }
+        }
+    }
+
+    /// What to tell about the pipe when it is over; a last line may lack its newline.
+    pub(super) fn finish(mut self) -> Option<String> {
+        if !self.line.is_empty() || self.skipping {
+            self.end_line();
+        }
+        match (self.bad_lines, self.events.saturating_sub(MOST_EVENTS)) {
+            (0, 0) => None,
+            (bad, 0) => Some(format!("{bad} lines on the events pipe could not be read")),
+            (bad, over) => Some(format!("{} lines on the events pipe were dropped", bad + over)),
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.skipping) {
+            self.bad_lines += 1;
+        } else if !line.iter().all(u8::is_ascii_whitespace) {
+            match self.parse(&line) {
+                Some(event) => {
+                    self.events = self.events.saturating_add(1);
+                    if self.events <= MOST_EVENTS {
+                        self.sink.emit(event);
+                    }
+                }
+                None => self.bad_lines = self.bad_lines.saturating_add(1),
+            }
+        }
+    }
+
+    fn parse(&self, line: &[u8]) -> Option<Event> {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key| value.get(key).and_then(Value::as_f64).filter(|n: &f64| n.is_finite());
+        if let Some(progress) = number("progress") {
+            return Some(Event::Progress {
+                call_id: self.call.clone(),
+                progress,
+                total: number("total"),
+                message: text("message"),
+            });
+        }
+        Some(Event::Log {
+            origin: self.origin.clone(),
+            level: LogLevel(text("level").unwrap_or_else(|| "info".to_owned())),
+            text: text("text")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(chunks: &[&[u8]]) -> (Vec<String>, Option<String>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        let sink = EventSink::new(move |event| log.lock().unwrap().push(format!("{event:?}")));
+        let call = CallId("c".to_owned());
+        let mut reader = EventReader::new(&call, "t".to_owned(), &sink);
+        for chunk in chunks {
+            reader.feed(chunk);
+        }
+        let notice = reader.finish();
+        let events = seen.lock().unwrap().clone();
+        (events, notice)
+    }
+
+    #[test]
+    fn progress_and_log_lines_become_events() {
+        let (events, notice) = read(&[
+            b"{\"progress\":1,\"tot",
+            b"al\":4,\"message\":\"one\"}\n\n{\"level\":\"warning\",\"text\":\"hm\"}\n{\"progress\":2}",
+        ]);
+        assert_eq!(notice, None);
+        insta::assert_debug_snapshot!(events, @r#"
+        [
+            "Progress { call_id: CallId(\"c\"), progress: 1.0, total: Some(4.0), message: Some(\"one\") }",
+            "Log { origin: \"t\", level: LogLevel(\"warning\"), text: \"hm\" }",
+            "Progress { call_id: CallId(\"c\"), progress: 2.0, total: None, message: None }",
+        ]
+        "#);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_counted() {
+        let long = vec![b'x'; LONGEST_LINE + 1];
+        let (events, notice) = read(&[b"hello\n[1]\n", &long, b"\n{\"text\":\"ok\"}\n"]);
+        assert_eq!(events.len(), 1);
+        assert_eq!(notice.as_deref(), Some("3 lines on the events pipe could not be read"));
+    }
+
+    #[test]
+    fn a_flood_is_cut_off() {
+        let line = b"{\"progress\":1}\n".repeat(MOST_EVENTS as usize + 5);
+        let (events, notice) = read(&[&line]);
+        assert_eq!(events.len(), MOST_EVENTS as usize);
+        assert_eq!(notice.as_deref(), Some("5 lines on the events pipe were dropped"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0_usize..200) {
+            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
+            prop_assert_eq!(read(&[&bytes]), read(&[head, tail]));
+        }
+    }
+}

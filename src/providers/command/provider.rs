@@ -1,0 +1,228 @@
+//! The provider of all command entries.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::entry::{self, Entry, Input};
+use super::events::EventReader;
+use super::run::{self, Limits};
+use super::template::show;
+use super::{result, surroundings};
+use crate::config::environment::Environment;
+use crate::config::spec::ToolSpec;
+use crate::model::{
+    Fault, JsonObject, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    ToolStatus,
+};
+use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
+use crate::util::process::{Process, Program, ResolveError, resolve};
+
+/// Runs the programs that entries name.
+pub(super) struct CommandProvider {
+    tools: Vec<Tool>,
+    environment: Arc<dyn Environment>,
+}
+
+struct Tool {
+    definition: ToolDefinition,
+    entry: Entry,
+}
+
+/// What a call comes to, before anything is started.
+struct Prepared {
+    argv: Vec<String>,
+    env: BTreeMap<String, String>,
+    stdin: Option<Vec<u8>>,
+}
+
+/// Builds the provider from the entries of this kind.
+pub(super) fn build(specs: Vec<ToolSpec>, context: &KindContext) -> Built {
+    let environment = Arc::clone(&context.environment);
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut tools = Vec::new();
+    for spec in specs {
+        let name = spec.definition.name.full();
+        let mut doubts = Vec::new();
+        match entry::read(&spec, &mut doubts) {
+            Ok(entry) => {
+                let definition = complete(spec.definition, &entry, environment.as_ref());
+                tools.push(Tool { definition, entry });
+            }
+            Err(problem) => doubts.push(problem),
+        }
+        problems.extend(doubts.into_iter().map(|problem| problem.entry(name.clone())));
+    }
+    let provider = (!tools.is_empty())
+        .then(|| Arc::new(CommandProvider { tools, environment }) as Arc<dyn ToolProvider>);
+    Built { provider, problems }
+}
+
+/// Fills what the entry left out, and says beforehand what a call would run into.
+fn complete(
+    mut definition: ToolDefinition,
+    entry: &Entry,
+    environment: &dyn Environment,
+) -> ToolDefinition {
+    definition.description.get_or_insert_with(|| format!("Runs {}.", entry.program));
+    let obstacle = match (locate(entry, environment), not_trusted(entry)) {
+        (Ok(program), trust) => {
+            definition.touches.push(format!("starts {}", program.display()));
+            trust.err()
+        }
+        (Err(fault), _) => {
+            definition.touches.push(format!("starts {}", entry.program));
+            Some(fault)
+        }
+    };
+    definition.touches.push(match &entry.cwd {
+        Some(cwd) => format!("works in {}", cwd.display()),
+        None => "works in the directory it is called from".to_owned(),
+    });
+    if let Some(fault) = obstacle {
+        definition.status = ToolStatus::Unavailable;
+        definition.unavailable = Some(fault);
+    }
+    definition
+}
+
+fn not_trusted(entry: &Entry) -> Result<(), Fault> {
+    match &entry.untrusted {
+        None => Ok(()),
+        Some(remedy) => {
+            Err(Fault::denied(format!("starting '{}' was not allowed yet", entry.program))
+                .hint(format!("'{remedy}' allows it")))
+        }
+    }
+}
+
+/// The executable. A name is looked for in the `PATH` the program itself will see; a path is
+/// relative to the file the entry stands in.
+fn locate(entry: &Entry, environment: &dyn Environment) -> Result<PathBuf, Fault> {
+    let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
+    resolve(&entry.program, path.as_deref(), &entry.base_dir).map_err(|error| {
+        let fault = Fault::unreachable(error.to_string()).phase(Phase::Start);
+        match error {
+            ResolveError::NotInPath { searched, .. } => {
+                let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
+                fault
+                    .detail(format!("searched: {}", searched.join(":")))
+                    .hint("install it, or write its full path")
+            }
+            ResolveError::NotExecutable(file) => fault.hint(format!("chmod +x {}", file.display())),
+            ResolveError::Missing(_) | ResolveError::Directory(_) => {
+                fault.hint("a path is relative to the file the entry stands in")
+            }
+        }
+    })
+}
+
+impl CommandProvider {
+    fn tool(&self, call: &ToolCall) -> Result<&Tool, Fault> {
+        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
+            Fault::internal(format!("'{}' is not one of the command tools", call.name))
+        })
+    }
+
+    fn prepare(&self, entry: &Entry, given: &JsonObject) -> Result<Prepared, Fault> {
+        let mut arguments = given.clone();
+        for (name, value) in &entry.defaults {
+            if !arguments.contains_key(name) {
+                arguments.insert(name.clone(), value.clone());
+            }
+        }
+        let mut argv = vec![entry.program.clone()];
+        for element in &entry.arguments {
+            argv.extend(element.fill(&arguments, entry.allow_dash)?);
+        }
+        let stdin = match &entry.input {
+            Input::StdinJson => Some(Value::Object(arguments.clone()).to_string().into_bytes()),
+            Input::StdinText(name) => {
+                Some(arguments.get(name).and_then(show).unwrap_or_default().into_bytes())
+            }
+            Input::Env | Input::Args | Input::None => None,
+        };
+        let mut env = surroundings::standing(entry, self.environment.as_ref());
+        surroundings::add_arguments(&mut env, entry, &arguments)?;
+        Ok(Prepared { argv, env, stdin })
+    }
+}
+
+#[async_trait]
+impl ToolProvider for CommandProvider {
+    fn component(&self) -> Option<&str> {
+        None
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        Ok(Listing { tools: self.declared(), ..Listing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        let tool = self.tool(call)?;
+        let entry = &tool.entry;
+        not_trusted(entry)?;
+        let mut prepared = self.prepare(entry, &call.arguments)?;
+        surroundings::add_context(&mut prepared.env, context)?;
+        let path = locate(entry, self.environment.as_ref())?;
+        let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.clone());
+        require_directory(&cwd)?;
+        let program = Program {
+            path,
+            args: prepared.argv.split_off(1),
+            env: prepared.env,
+            cwd,
+            stdin: prepared.stdin.is_some(),
+        };
+        let process = Process::start_with_events(&program).map_err(|error| {
+            Fault::unreachable(format!(
+                "'{}' could not be started: {error}",
+                program.path.display()
+            ))
+            .phase(Phase::Start)
+        })?;
+        let events = EventReader::new(&context.call_id, call.name.full(), &context.events);
+        let limits = Limits::keeping(entry.max_output);
+        let finished =
+            run::finish(process, prepared.stdin, events, &context.cancel, &limits).await?;
+        result::read(&entry.program, finished, entry.output)
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let entry = &self.tool(call)?.entry;
+        let mut prepared = self.prepare(entry, &call.arguments)?;
+        let path = locate(entry, self.environment.as_ref())?;
+        let cwd = entry.cwd.clone().unwrap_or_else(|| self.environment.cwd());
+        prepared.argv[0] = path.display().to_string();
+        let stdin = prepared.stdin.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Preview {
+            summary: format!("starts {} in {}", path.display(), cwd.display()),
+            request: json!({
+                "argv": prepared.argv,
+                "cwd": cwd.display().to_string(),
+                "env": prepared.env.keys().collect::<Vec<_>>(),
+                "stdin": stdin,
+            }),
+        })
+    }
+}
+
+/// The system reports a missing directory as a missing program; this tells them apart.
+fn require_directory(cwd: &Path) -> Result<(), Fault> {
+    if cwd.is_dir() {
+        return Ok(());
+    }
+    Err(Fault::unreachable(format!("the working directory '{}' does not exist", cwd.display()))
+        .phase(Phase::Start)
+        .hint("'cwd' in the entry is relative to its file"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,549 @@
+//! Real programs: scripts for `/bin/sh` in a directory of their own.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::config::environment::FixedEnvironment;
+use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
+use crate::config::spec::{Trust, TrustRequest};
+use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Safety, Source, ToolName};
+
+/// A directory with one script, and the entry that runs it.
+struct Bench {
+    dir: tempfile::TempDir,
+    spec: ToolSpec,
+}
+
+fn node(value: &Value) -> Node {
+    let source = SourceText::new("tools.yaml", "the entry");
+    let position = Position { line: 1, column: 1 };
+    let value = match value {
+        Value::Null => NodeValue::Null,
+        Value::Bool(b) => NodeValue::Bool(*b),
+        Value::Number(n) => NodeValue::Number(n.clone()),
+        Value::String(s) => NodeValue::Text(s.clone()),
+        Value::Array(items) => NodeValue::List(items.iter().map(node).collect()),
+        Value::Object(map) => NodeValue::Map(
+            map.iter().map(|(k, v)| (Key { text: k.clone(), position }, node(v))).collect(),
+        ),
+    };
+    Node { value, position, source }
+}
+
+impl Bench {
+    #[expect(clippy::needless_pass_by_value, reason = "the callers write the value in place")]
+    fn new(script: &str, entry: Value, schema: Value) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("script");
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let entry = node(&entry);
+        let place = entry.place();
+        let mut definition = ToolDefinition::new(
+            ToolName::plain("tool"),
+            Source::Internal,
+            "command",
+            Origin::File(place.clone()),
+        );
+        definition.input_schema = Arc::new(schema);
+        let base_dir = dir.path().to_path_buf();
+        let trust = Trust::Trusted;
+        let spec =
+            ToolSpec { definition, kind: "command", entry, base_dir, place, defaults: None, trust };
+        Self { dir, spec }
+    }
+
+    fn build(&self) -> Built {
+        let environment = FixedEnvironment {
+            vars: BTreeMap::from([
+                ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
+                ("SECRET".to_owned(), "s3cret".to_owned()),
+                ("WANTED".to_owned(), "yes".to_owned()),
+            ]),
+            cwd: self.dir.path().to_path_buf(),
+            root: None,
+        };
+        build(
+            vec![self.spec.clone()],
+            &KindContext { environment: Arc::new(environment), state_dir: None },
+        )
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.build().problems.iter().map(|problem| problem.message.clone()).collect()
+    }
+
+    fn provider(&self) -> Arc<dyn ToolProvider> {
+        let built = self.build();
+        built.provider.unwrap_or_else(|| panic!("{:?}", built.problems))
+    }
+
+    fn context(&self) -> ToolContext {
+        ToolContext {
+            call_id: CallId("call-1".to_owned()),
+            session_id: "session-1".to_owned(),
+            cwd: self.dir.path().to_path_buf(),
+            environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
+            cancel: CancellationToken::new(),
+            events: EventSink::nowhere(),
+            idle_limit: Duration::from_mins(1),
+        }
+    }
+
+    async fn call(&self, arguments: Value) -> Result<ToolResult, Fault> {
+        self.call_in(&self.context(), arguments).await
+    }
+
+    async fn call_in(&self, context: &ToolContext, arguments: Value) -> Result<ToolResult, Fault> {
+        self.provider().call(context, &call(arguments)).await
+    }
+}
+
+fn call(arguments: Value) -> ToolCall {
+    let Value::Object(arguments) = arguments else { panic!("not an object") };
+    ToolCall { name: ToolName::plain("tool"), arguments }
+}
+
+fn schema(names: &[&str]) -> Value {
+    let properties: JsonObject = names.iter().map(|n| ((*n).to_owned(), json!({}))).collect();
+    json!({ "type": "object", "properties": properties })
+}
+
+/// Prints each argument between brackets, with its bytes in octal where `od` is needed for none.
+const SHOW_ARGUMENTS: &str = r#"for a in "$@"; do printf '[%s]' "$a"; done"#;
+
+#[tokio::test]
+async fn arguments_arrive_one_by_one() {
+    let entry = json!({ "command": ["./script", "--n={n}", "{text}", "{gone}", "{{}}", 7] });
+    let bench = Bench::new(SHOW_ARGUMENTS, entry, schema(&["n", "text", "gone"]));
+    let result = bench.call(json!({ "n": 3, "text": "a b; $(id) `x`\n\"'*" })).await.unwrap();
+    assert_eq!(result.output, "[--n=3][a b; $(id) `x`\n\"'*][{}][7]");
+    assert!(result.success);
+}
+
+#[tokio::test]
+async fn a_schema_default_stands_in_for_an_absent_argument() {
+    let bench = Bench::new(
+        SHOW_ARGUMENTS,
+        json!({ "command": ["./script", "--n={n}"] }),
+        json!({ "properties": { "n": { "default": 5 } } }),
+    );
+    assert_eq!(bench.call(json!({})).await.unwrap().output, "[--n=5]");
+}
+
+#[tokio::test]
+async fn dangerous_arguments_are_refused_before_anything_starts() {
+    let entry = json!({ "command": ["./script", "{text}"] });
+    let bench = Bench::new("touch started", entry, schema(&["text"]));
+    for text in ["--help", "-", "a\0b"] {
+        let fault = bench.call(json!({ "text": text })).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Usage, "{text:?}");
+    }
+    assert!(!bench.dir.path().join("started").exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// O01 with a real program: what arrives is what was given, byte for byte, or it was refused.
+    #[test]
+    fn the_program_gets_the_very_bytes(
+        text in prop_oneof![any::<String>(), "[-;$`'\"\\\\ \n{}*?~|&<>()]{0,12}"],
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let bench = Bench::new(
+            r#"printf '%s' "$2""#,
+            json!({ "command": ["./script", "--", "{text}"] }),
+            schema(&["text"]),
+        );
+        match runtime.block_on(bench.call(json!({ "text": text }))) {
+            // A text result ends without the newline that ends the output.
+            Ok(result) => {
+                let expected = text.strip_suffix('\n').unwrap_or(&text);
+                let expected = expected.strip_suffix('\r').unwrap_or(expected);
+                prop_assert_eq!(result.output.as_str(), Some(expected));
+            }
+            Err(fault) => {
+                prop_assert_eq!(fault.kind(), FaultKind::Usage);
+                prop_assert!(text.contains('\0') || text.starts_with('-'));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn json_goes_in_and_out() {
+    let entry = json!({ "command": "./script", "output": "json" });
+    let bench = Bench::new("cat", entry, schema(&["a"]));
+    let result = bench.call(json!({ "a": [1.50, "ü"] })).await.unwrap();
+    assert_eq!(result.structured, Some(json!({ "a": [1.50, "ü"] })));
+    let bench =
+        Bench::new("echo hello", json!({ "command": ["./script"], "output": "json" }), json!({}));
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Protocol);
+    assert_eq!(fault.detail_lines(), ["it begins with: hello\n"]);
+    let bench =
+        Bench::new("echo 1 2", json!({ "command": ["./script"], "output": "json" }), json!({}));
+    assert_eq!(bench.call(json!({})).await.unwrap_err().kind(), FaultKind::Protocol);
+}
+
+#[tokio::test]
+async fn every_way_in() {
+    let text = json!({ "command": ["./script"], "input": "stdin_text" });
+    let bench = Bench::new("tr a-z A-Z", text, schema(&["text"]));
+    assert_eq!(bench.call(json!({ "text": "abc" })).await.unwrap().output, "ABC");
+
+    let named = json!({ "command": ["./script", "{x}"], "input_property": "body" });
+    let bench = Bench::new("echo $1; cat", named, schema(&["x", "body"]));
+    assert_eq!(bench.call(json!({ "x": 1, "body": "b" })).await.unwrap().output, "1\nb");
+
+    let env = json!({ "command": ["./script"], "input": "env" });
+    let bench = Bench::new("echo $TOOLHOST_ARG_MAX_COUNT", env, schema(&["max-count"]));
+    assert_eq!(bench.call(json!({ "max-count": 4 })).await.unwrap().output, "4");
+
+    let none = json!({ "command": ["./script"], "input": "none" });
+    let bench = Bench::new("cat; echo over", none, schema(&["x"]));
+    assert_eq!(bench.call(json!({ "x": 4 })).await.unwrap().output, "over");
+}
+
+#[tokio::test]
+async fn a_non_zero_exit_is_a_well_formed_no() {
+    let bench = Bench::new(
+        "echo partial; echo oh no >&2; exit 3",
+        json!({ "command": ["./script"] }),
+        json!({}),
+    );
+    let result = bench.call(json!({})).await.unwrap();
+    assert!(!result.success);
+    assert_eq!(result.output, "./script exited with 3: oh no");
+    assert_eq!(result.content[1]["text"], "partial");
+    assert_eq!(result.meta, Some(json!({ "exit_code": 3, "stderr": ["oh no"] })));
+    let fault = result.fault.unwrap();
+    assert_eq!((fault.kind(), fault.detail_lines()), (FaultKind::Tool, &["oh no".to_owned()][..]));
+}
+
+#[tokio::test]
+async fn a_program_that_dies_gave_no_answer() {
+    let bench = Bench::new(
+        "echo last words >&2; kill -SEGV $$",
+        json!({ "command": ["./script"] }),
+        json!({}),
+    );
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable);
+    assert_eq!(fault.message(), "./script was killed by SIGSEGV");
+    assert_eq!(fault.detail_lines(), ["last words"]);
+}
+
+#[tokio::test]
+async fn the_environment_is_made_from_nothing() {
+    let entry = json!({
+        "command": ["env"],
+        "env": { "OWN": "1" },
+        "env_keys": ["WANTED", "NOT_SET"],
+        "cwd": ".",
+    });
+    let bench = Bench::new("", entry, json!({}));
+    let mut context = bench.context();
+    context.environment.insert("GIVEN".to_owned(), "2".to_owned());
+    context.metadata.insert("k".to_owned(), json!("v"));
+    let result = bench.call_in(&context, json!({})).await.unwrap();
+    let mut names: Vec<&str> =
+        result.output.as_str().unwrap().lines().filter_map(|l| l.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "GIVEN",
+            "OWN",
+            "PATH",
+            "TOOLHOST_CALL_ID",
+            "TOOLHOST_CONTEXT",
+            "TOOLHOST_CWD",
+            "TOOLHOST_EVENTS_FD",
+            "TOOLHOST_SESSION_ID",
+            "WANTED",
+        ]
+    );
+    context.environment.insert("LD_PRELOAD".to_owned(), "x.so".to_owned());
+    let fault = bench.call_in(&context, json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Usage);
+}
+
+#[tokio::test]
+async fn progress_and_log_lines_reach_the_viewers() {
+    let script = "echo '{\"progress\":1,\"total\":2}' >&$TOOLHOST_EVENTS_FD\n\
+                  echo '{\"level\":\"info\",\"text\":\"hello\"}' >&3\necho nonsense >&3; echo done";
+    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let mut context = bench.context();
+    context.events = EventSink::new(move |event| {
+        log.lock().unwrap().push(match event {
+            Event::Progress { progress, total, .. } => format!("{progress} of {total:?}"),
+            Event::Log { origin, text, .. } => format!("{origin}: {text}"),
+            other => format!("{other:?}"),
+        });
+    });
+    let result = bench.call_in(&context, json!({})).await.unwrap();
+    assert_eq!(result.output, "done");
+    assert_eq!(*seen.lock().unwrap(), ["1 of Some(2.0)", "tool: hello"]);
+    assert_eq!(result.warnings, ["1 lines on the events pipe could not be read"]);
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_off_and_ended() {
+    let entry = json!({ "command": ["./script"], "max_output": "64KiB" });
+    let bench = Bench::new(
+        "echo $$ > pid; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyy; done",
+        entry,
+        json!({}),
+    );
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Protocol);
+    assert_eq!(fault.message(), "the program wrote more than the limit of 64.0 KiB");
+    assert!(!alive(&bench, "pid"));
+}
+
+#[tokio::test]
+async fn a_large_input_and_a_large_output_do_not_wait_for_each_other() {
+    let entry = json!({ "command": ["./script"], "input": "stdin_text" });
+    let bench = Bench::new("cat; cat /dev/null >&2", entry, schema(&["text"]));
+    let text = "0123456789abcdef".repeat(1 << 16);
+    let result = bench.call(json!({ "text": text })).await.unwrap();
+    assert_eq!(result.output.as_str().map(str::len), Some(1 << 20));
+    // A program that does not want its input is no error.
+    let entry = json!({ "command": ["./script"], "input": "stdin_text" });
+    let bench = Bench::new("echo enough", entry, schema(&["text"]));
+    assert_eq!(bench.call(json!({ "text": text })).await.unwrap().output, "enough");
+}
+
+#[tokio::test]
+async fn stdin_is_empty_when_there_is_no_input() {
+    let bench =
+        Bench::new("cat; readlink /proc/$$/fd/0", json!({ "command": ["./script"] }), json!({}));
+    assert_eq!(bench.call(json!({})).await.unwrap().output, "/dev/null");
+}
+
+#[tokio::test]
+async fn something_left_behind_neither_delays_the_answer_nor_survives() {
+    let script =
+        "sh -c 'echo $$ > pid; exec sleep 600' & \nwhile [ ! -s pid ]; do :; done; echo answer";
+    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let result = bench.call(json!({})).await.unwrap();
+    assert_eq!(result.output, "answer");
+    assert!(result.warnings[0].contains("kept its output open"), "{:?}", result.warnings);
+    assert!(!alive(&bench, "pid"));
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_the_whole_group() {
+    let script = "sh -c 'echo $$ > pid; exec sleep 600' & \
+                  while [ ! -s pid ]; do :; done; echo '{\"progress\":1}' >&3; wait";
+    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let fault = cancelled_at_first_event(&bench).await;
+    assert!(matches!(fault.kind(), FaultKind::Interrupted(_)));
+    assert!(!alive(&bench, "pid"));
+}
+
+#[tokio::test]
+async fn a_program_that_ignores_sigterm_is_killed() {
+    let script =
+        "trap '' TERM; echo $$ > pid; echo '{\"progress\":1}' >&3; while :; do sleep 600; done";
+    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    cancelled_at_first_event(&bench).await;
+    assert!(!alive(&bench, "pid"));
+}
+
+/// Cancels the call when the program says that it is under way.
+async fn cancelled_at_first_event(bench: &Bench) -> Fault {
+    let mut context = bench.context();
+    let cancel = context.cancel.clone();
+    context.events = EventSink::new(move |_| cancel.cancel());
+    bench.call_in(&context, json!({})).await.unwrap_err()
+}
+
+/// Whether the process whose id the script wrote to `file` still runs (a zombie does not).
+fn alive(bench: &Bench, file: &str) -> bool {
+    let pid = std::fs::read_to_string(bench.dir.path().join(file)).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim()));
+    status.is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
+#[tokio::test]
+async fn a_program_that_never_reads_its_input_is_given_up() {
+    let program = Program {
+        path: "/bin/sh".into(),
+        args: vec!["-c".into(), "sleep 600".into()],
+        env: BTreeMap::new(),
+        cwd: "/".into(),
+        stdin: true,
+    };
+    let process = Process::start_with_events(&program).unwrap();
+    let limits = Limits { write: Duration::from_millis(20), ..Limits::keeping(1 << 20) };
+    let (call, sink) = (CallId("c".to_owned()), EventSink::nowhere());
+    let events = EventReader::new(&call, "tool".to_owned(), &sink);
+    let input = Some(vec![b'x'; 1 << 20]);
+    let fault = run::finish(process, input, events, &CancellationToken::new(), &limits).await;
+    assert_eq!(fault.unwrap_err().message(), "the program did not read its input for 20.0 ms");
+}
+
+#[tokio::test]
+async fn a_missing_program_says_where_it_was_looked_for() {
+    let bench = Bench::new("", json!({ "command": ["no-such-program"] }), json!({}));
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable);
+    assert_eq!(fault.message(), "'no-such-program' was not found in PATH");
+    assert_eq!(fault.detail_lines(), ["searched: /usr/bin:/bin"]);
+    let definition = &bench.provider().declared()[0];
+    assert_eq!(definition.status, ToolStatus::Unavailable);
+    let bench = Bench::new("", json!({ "command": ["env"], "cwd": "nowhere" }), json!({}));
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert!(fault.message().contains("nowhere' does not exist"), "{fault}");
+}
+
+#[tokio::test]
+async fn an_entry_that_is_not_trusted_starts_nothing() {
+    let mut bench = Bench::new("touch started", json!({ "command": ["./script"] }), json!({}));
+    bench.spec.trust = Trust::Ask(TrustRequest {
+        key: "k".to_owned(),
+        name: "tool".to_owned(),
+        file: "tools.yaml".into(),
+        lines: Vec::new(),
+        previous: None,
+    });
+    let fault = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Denied);
+    assert_eq!(fault.hint_text(), Some("'toolhost trust tools.yaml' allows it"));
+    assert!(!bench.dir.path().join("started").exists());
+}
+
+#[tokio::test]
+async fn a_preview_shows_the_exact_request() {
+    let entry = json!({
+        "command": ["env", "--", "{x}"], "env": { "TOKEN": "hidden" }, "input": "stdin_json", "cwd": "/",
+    });
+    let bench = Bench::new("", entry, schema(&["x"]));
+    let preview = bench.provider().preview(&call(json!({ "x": "a b" }))).await.unwrap();
+    assert_eq!(preview.summary, "starts /usr/bin/env in /");
+    insta::assert_json_snapshot!(preview.request, @r#"
+    {
+      "argv": [
+        "/usr/bin/env",
+        "--",
+        "a b"
+      ],
+      "cwd": "/",
+      "env": [
+        "PATH",
+        "TOKEN"
+      ],
+      "stdin": "{\"x\":\"a b\"}"
+    }
+    "#);
+    let touches = bench.provider().declared()[0].touches.clone();
+    assert_eq!(touches, ["starts /usr/bin/env", "works in /"]);
+}
+
+#[test]
+fn wrong_entries_are_refused_with_their_reason() {
+    for (entry, names, expected) in [
+        (json!({ "command": [] }), &[][..], "expected a program and its arguments, found a list"),
+        (json!({ "command": 3 }), &[], "expected a list of texts, found a number"),
+        (json!({ "command": "git log" }), &[], "'git log' is not the name of a program"),
+        (json!({ "command": ["{x}"] }), &["x"], "the program itself cannot come from an argument"),
+        (json!({ "command": ["a", "{y}"] }), &["x"], "'{y}' is no property of the schema"),
+        (
+            json!({ "command": ["a", "{print $1}"] }),
+            &[],
+            "the '{' in '{print $1}' belongs to no placeholder",
+        ),
+        (
+            json!({ "command": ["a"], "shell": true }),
+            &[],
+            "there is no shell between toolhost and a command",
+        ),
+        (
+            json!({ "command": ["a"], "sandbox": { "network": false } }),
+            &[],
+            "the entry asks for a sandbox, but commands cannot be sandboxed yet",
+        ),
+        (
+            json!({ "command": ["a"], "input": "tape" }),
+            &[],
+            "expected stdin_json, stdin_text, args, env or none, found text",
+        ),
+        (
+            json!({ "command": ["a"], "input": "stdin_text" }),
+            &["body"],
+            "the schema has no property 'text' to write to stdin",
+        ),
+        (
+            json!({ "command": ["a"], "input": "env" }),
+            &["a-b", "a_b"],
+            "'a-b' and 'a_b' would both be the variable TOOLHOST_ARG_A_B",
+        ),
+        (
+            json!({ "command": ["a"], "output": "xml" }),
+            &[],
+            "'output' is text or json, found 'xml'",
+        ),
+        (
+            json!({ "command": ["a"], "max_output": "1GiB" }),
+            &[],
+            "expected a size from 1 to 16MiB, such as 64KiB, found text",
+        ),
+        (json!({ "command": ["a"], "env": { "A=B": "c" } }), &[], "'A=B' cannot be a variable"),
+        (json!({ "command": ["a\0b"] }), &[], "'a\\0b' holds a NUL byte"),
+    ] {
+        let bench = Bench::new("", entry.clone(), schema(names));
+        assert!(bench.build().provider.is_none(), "{entry}");
+        assert_eq!(bench.problems(), [expected], "{entry}");
+    }
+    let mut bench = Bench::new("", json!({ "command": ["env"] }), json!({}));
+    bench.spec.definition.safety = Safety::Sandboxed;
+    assert_eq!(
+        bench.problems(),
+        ["the entry says 'safety: sandboxed', but commands cannot be sandboxed yet"]
+    );
+}
+
+#[test]
+fn doubtful_entries_work_with_a_warning() {
+    let entry = json!({ "command": ["env", "--n={n}"] });
+    let bench = Bench::new("", entry, schema(&["n", "unused"]));
+    assert_eq!(
+        bench.problems(),
+        ["calls without 'n' will be refused", "the command makes no use of unused"]
+    );
+    assert!(bench.build().provider.is_some());
+}
+
+#[test]
+fn trust_sees_the_whole_of_it() {
+    let entry = node(&json!({
+        "command": ["./run", "{x}"], "args": ["--fast"], "cwd": "work",
+        "env": { "TOKEN": "hidden", "LD_PRELOAD": "./x.so" }, "env_keys": ["HOME"],
+        "allow_dash": true,
+    }));
+    let starts = super::super::kind().words.starts.unwrap();
+    insta::assert_debug_snapshot!(starts(&entry, Path::new("/srv")), @r#"
+    [
+        "program: ./run",
+        "argument: {x}",
+        "argument: --fast",
+        "found from: /srv",
+        "directory: /srv/work",
+        "variable set: TOKEN",
+        "variable set: LD_PRELOAD=./x.so",
+        "variable passed on: HOME",
+        "values may start an argument with '-'",
+    ]
+    "#);
+}

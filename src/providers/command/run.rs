@@ -1,0 +1,216 @@
+//! One run of a program: feeds it, drains it, and ends it together with all it started.
+//!
+//! Owns: the pipes and their limits. stdin is written while stdout, stderr and events are read, so
+//! that neither side waits for the other. Never does: keep the call's deadline — the host cancels,
+//! and a cancelled run ends its whole process group.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::ChildStdin;
+use tokio_util::sync::CancellationToken;
+
+use super::events::EventReader;
+use super::tail::Tail;
+use crate::model::fault::Signal;
+use crate::model::{Fault, FaultKind, Phase};
+use crate::util::process::{Grace, Process};
+use crate::util::units;
+
+/// The limits of one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How much of stdout is kept, in bytes; more ends the run.
+    pub(super) stdout: u64,
+    /// How long the program may leave a piece of its input unread.
+    pub(super) write: Duration,
+    /// How long the pipes are still read when the program is gone but something holds them.
+    pub(super) drain: Duration,
+    /// How long each step of ending it may take.
+    pub(super) grace: Grace,
+}
+
+impl Limits {
+    /// The limits of every run that keeps `stdout` bytes.
+    pub(super) fn keeping(stdout: u64) -> Self {
+        Self {
+            stdout,
+            write: Duration::from_secs(10),
+            drain: Duration::from_millis(200),
+            // A command is not asked by closing its stdin: that was closed after its input.
+            grace: Grace { eof: Duration::ZERO, ..Grace::default() },
+        }
+    }
+}
+
+/// What a program left behind.
+#[derive(Debug)]
+pub(super) struct Finished {
+    /// How it ended.
+    pub(super) status: ExitStatus,
+    /// All it wrote to stdout.
+    pub(super) stdout: Vec<u8>,
+    /// The end of what it wrote to stderr.
+    pub(super) stderr: Vec<String>,
+    /// Doubts about the run.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Runs a started program to its end.
+///
+/// # Errors
+/// When it was cancelled, wrote too much, or did not read its input. The group is gone by then.
+pub(super) async fn finish(
+    mut process: Process,
+    input: Option<Vec<u8>>,
+    mut events: EventReader<'_>,
+    cancel: &CancellationToken,
+    limits: &Limits,
+) -> Result<Finished, Fault> {
+    let (stdin, out, err) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let pipe = process.events.take();
+    let mut stdout = Vec::new();
+    let mut stderr = Tail::default();
+    let outcome = {
+        let pumps = async {
+            tokio::try_join!(
+                write(stdin, input, limits.write),
+                keep(out, &mut stdout, limits.stdout),
+                each(err, |bytes| stderr.feed(bytes)),
+                each(pipe, |bytes| events.feed(bytes)),
+            )
+        };
+        watch(&mut process, pumps, cancel, limits).await
+    };
+    let mut warnings: Vec<String> = events.finish().into_iter().collect();
+    match outcome {
+        Ok((status, drained)) => {
+            // What it left running in its group ends now, without a farewell: nobody waits for it.
+            // It is waited for briefly, only so that it does not stay as a zombie of ours.
+            let now = Grace {
+                eof: Duration::ZERO,
+                term: Duration::ZERO,
+                kill: Duration::from_millis(50),
+            };
+            process.end(now).await;
+            if !drained {
+                warnings.push(
+                    "the program ended, but something it started kept its output open: that was \
+                     ended and its output may be incomplete"
+                        .to_owned(),
+                );
+            }
+            Ok(Finished { status, stdout, stderr: stderr.lines(), warnings })
+        }
+        Err(fault) => {
+            process.end(limits.grace).await;
+            Err(fault.phase(Phase::Call).details(stderr.lines()))
+        }
+    }
+}
+
+/// Waits for the exit and for the pipes, which are independent of each other: a program may close
+/// its output long before it ends, and something it started may hold the output long after.
+async fn watch<T>(
+    process: &mut Process,
+    pumps: impl Future<Output = Result<T, Fault>>,
+    cancel: &CancellationToken,
+    limits: &Limits,
+) -> Result<(ExitStatus, bool), Fault> {
+    let lost = |error| Fault::internal(format!("the program's end could not be seen: {error}"));
+    let stopped = || {
+        Fault::new(
+            FaultKind::Interrupted(Signal::Interrupt),
+            "the program was stopped before it ended",
+        )
+    };
+    tokio::pin!(pumps);
+    let mut drained = false;
+    let status = loop {
+        tokio::select! {
+            () = cancel.cancelled() => return Err(stopped()),
+            result = &mut pumps, if !drained => {
+                result?;
+                drained = true;
+            }
+            status = process.exited() => break status.map_err(lost)?,
+        }
+    };
+    if !drained {
+        tokio::select! {
+            () = cancel.cancelled() => return Err(stopped()),
+            result = tokio::time::timeout(limits.drain, &mut pumps) => {
+                if let Ok(result) = result {
+                    result?;
+                    drained = true;
+                }
+            }
+        }
+    }
+    Ok((status, drained))
+}
+
+/// Writes the input and closes the pipe. A program that does not want it all is no error.
+async fn write(
+    stdin: Option<ChildStdin>,
+    input: Option<Vec<u8>>,
+    patience: Duration,
+) -> Result<(), Fault> {
+    let (Some(mut stdin), Some(input)) = (stdin, input) else { return Ok(()) };
+    let mut rest = input.as_slice();
+    while !rest.is_empty() {
+        match tokio::time::timeout(patience, stdin.write(rest)).await {
+            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(written)) => rest = rest.get(written..).unwrap_or_default(),
+            Err(_) => {
+                return Err(Fault::timeout(format!(
+                    "the program did not read its input for {}",
+                    units::show_duration(patience)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keeps what comes, up to `limit` bytes.
+async fn keep(
+    pipe: Option<impl AsyncRead + Unpin>,
+    kept: &mut Vec<u8>,
+    limit: u64,
+) -> Result<(), Fault> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let count = pipe.read(&mut piece).await.unwrap_or(0);
+        if count == 0 {
+            return Ok(());
+        }
+        if kept.len() + count > limit {
+            return Err(Fault::protocol(format!(
+                "the program wrote more than the limit of {}",
+                units::show_size(limit as u64)
+            ))
+            .hint("'max_output' in the entry sets the limit, up to 16MiB"));
+        }
+        kept.extend_from_slice(piece.get(..count).unwrap_or_default());
+    }
+}
+
+/// Hands on what comes, piece by piece.
+async fn each(
+    pipe: Option<impl AsyncRead + Unpin>,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), Fault> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let mut piece = vec![0; 8 << 10];
+    loop {
+        let count = pipe.read(&mut piece).await.unwrap_or(0);
+        if count == 0 {
+            return Ok(());
+        }
+        take(piece.get(..count).unwrap_or_default());
+    }
+}

@@ -1,0 +1,103 @@
+//! The environment of a command: from nothing, by name.
+
+use std::collections::BTreeMap;
+
+use super::entry::{Entry, Input, is_variable, variable};
+use super::template::show;
+use crate::config::environment::Environment;
+use crate::model::{Fault, JsonObject, ToolContext};
+use crate::util::process::EVENTS_FD;
+
+/// What every command gets of our own environment, as far as it is set.
+const PASSED_ON: [&str; 10] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
+
+/// Variables that decide which code a program loads; see [`decides_code`].
+const LOADERS: [&str; 14] = [
+    "PATH",
+    "BASH_ENV",
+    "ENV",
+    "IFS",
+    "NODE_OPTIONS",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "GCONV_PATH",
+];
+
+/// Whether a variable decides which code runs: only the entry may set it, never a call, and its
+/// value belongs to what a person is asked to trust.
+pub(super) fn decides_code(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name)
+}
+
+/// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
+pub(super) fn standing(entry: &Entry, environment: &dyn Environment) -> BTreeMap<String, String> {
+    let keys = PASSED_ON.iter().copied().chain(entry.env_keys.iter().map(String::as_str));
+    let mut env: BTreeMap<String, String> =
+        keys.filter_map(|key| environment.var(key).map(|value| (key.to_owned(), value))).collect();
+    env.extend(entry.env.iter().map(|(key, value)| (key.clone(), value.clone())));
+    env
+}
+
+/// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.
+///
+/// # Errors
+/// A usage fault when a value holds a NUL byte.
+pub(super) fn add_arguments(
+    env: &mut BTreeMap<String, String>,
+    entry: &Entry,
+    arguments: &JsonObject,
+) -> Result<(), Fault> {
+    if entry.input != Input::Env {
+        return Ok(());
+    }
+    for (name, value) in arguments {
+        let Some(value) = show(value) else { continue };
+        if value.contains('\0') {
+            return Err(Fault::usage(format!("'{name}' holds a NUL byte"))
+                .hint("a variable of a program cannot hold one"));
+        }
+        env.insert(variable(name), value);
+    }
+    Ok(())
+}
+
+/// Adds what the call's context says: the session, the caller's directory, the caller's variables.
+///
+/// # Errors
+/// A usage fault for a variable that cannot be carried, or that would change which code runs.
+pub(super) fn add_context(
+    env: &mut BTreeMap<String, String>,
+    context: &ToolContext,
+) -> Result<(), Fault> {
+    for (name, value) in &context.environment {
+        if !is_variable(name) || value.contains('\0') {
+            return Err(Fault::usage(format!("'{name}' cannot be a variable of a program")));
+        }
+        if decides_code(name) {
+            return Err(Fault::usage(format!("'{name}' cannot be set by a call"))
+                .hint("it decides which code runs: set it under 'env' in the entry"));
+        }
+        env.insert(name.clone(), value.clone());
+    }
+    let cwd = context.cwd.to_string_lossy();
+    for (name, value) in [
+        ("TOOLHOST_CALL_ID", context.call_id.0.as_str()),
+        ("TOOLHOST_SESSION_ID", &context.session_id),
+        ("TOOLHOST_CWD", &cwd),
+    ] {
+        env.insert(name.to_owned(), value.replace('\0', ""));
+    }
+    if !context.metadata.is_empty() {
+        let metadata = serde_json::Value::Object(context.metadata.clone()).to_string();
+        env.insert("TOOLHOST_CONTEXT".to_owned(), metadata);
+    }
+    env.insert("TOOLHOST_EVENTS_FD".to_owned(), EVENTS_FD.to_string());
+    Ok(())
+}

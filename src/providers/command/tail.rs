@@ -1,0 +1,81 @@
+//! The end of a stream of text, in lines.
+
+use std::collections::VecDeque;
+
+/// How much is kept, in bytes.
+const KEPT: usize = 64 << 10;
+/// How much of one line is kept, in bytes.
+const KEPT_A_LINE: usize = 4 << 10;
+
+/// Keeps the last lines of a stream: 64 KiB of it, and 4 KiB of each line.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    lines: VecDeque<Vec<u8>>,
+    bytes: usize,
+    open: Vec<u8>,
+}
+
+impl Tail {
+    /// Takes the next bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            let room = KEPT_A_LINE.saturating_sub(self.open.len()).min(text.len());
+            self.open.extend_from_slice(text.get(..room).unwrap_or_default());
+            if ends {
+                let line = std::mem::take(&mut self.open);
+                self.push(line);
+            }
+        }
+    }
+
+    fn push(&mut self, line: Vec<u8>) {
+        // An empty line costs too, so that the number of lines is bounded as well.
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > KEPT {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes -= oldest.len() + 1;
+        }
+    }
+
+    /// The lines, oldest first; bytes that are no text become replacement characters.
+    pub(super) fn lines(mut self) -> Vec<String> {
+        if !self.open.is_empty() {
+            let line = std::mem::take(&mut self.open);
+            self.push(line);
+        }
+        let text = |line: Vec<u8>| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+        self.lines.into_iter().map(text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_stay() {
+        let mut tail = Tail::default();
+        for n in 0..20_000 {
+            tail.feed(format!("line {n}\r\n").as_bytes());
+        }
+        tail.feed(b"no newline");
+        let lines = tail.lines();
+        assert_eq!(lines.last().map(String::as_str), Some("no newline"));
+        assert_eq!(lines[lines.len() - 2], "line 19999");
+        assert!(lines.iter().map(String::len).sum::<usize>() <= KEPT);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_the_next_one_is_not() {
+        let mut tail = Tail::default();
+        tail.feed(&vec![b'x'; 3 * KEPT_A_LINE]);
+        tail.feed(b"\nshort\n");
+        let lines = tail.lines();
+        assert_eq!((lines[0].len(), lines[1].as_str()), (KEPT_A_LINE, "short"));
+    }
+}

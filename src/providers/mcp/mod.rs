@@ -1,0 +1,371 @@
+//! An MCP server as a provider of tools.
+//!
+//! Owns: one server's connection, its newest listing and its status. Connects when first needed,
+//! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
+//! `mcp` room does) or decide whether a call may happen (the host does).
+
+mod change;
+mod endpoint;
+mod slot;
+
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::config::environment::Environment;
+use crate::config::spec::{Endpoint, ServerSpec};
+use crate::mcp::connection::{Connection, RequestOptions};
+use crate::mcp::era::EraMemory;
+use crate::mcp::{calling, headers, listing};
+use crate::model::{
+    Era, Event, EventSink, Fault, FaultKind, Listing, Phase, ServerState, ServerStatus, Signal,
+    ToolCall, ToolContext, ToolDefinition, ToolResult,
+};
+use crate::provider::{Preview, Server, ToolProvider, permit};
+use crate::util::pattern;
+use slot::Slot;
+
+/// Silence that ends a request when the entry says nothing else.
+const IDLE: Duration = Duration::from_mins(1);
+/// Total bound of a call; the host has its own, smaller one.
+const CALL_TOTAL: Duration = Duration::from_hours(24);
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(10);
+
+/// What all servers share.
+#[derive(Clone)]
+pub struct McpSetup {
+    /// Variables for child processes.
+    pub environment: Arc<dyn Environment>,
+    /// Which era each server spoke last time.
+    pub eras: Arc<EraMemory>,
+    /// Where events go.
+    pub events: EventSink,
+    /// Accept any TLS certificate (`--insecure`).
+    pub insecure: bool,
+}
+
+/// One server of `mcp.yaml`.
+pub struct McpProvider {
+    spec: ServerSpec,
+    setup: McpSetup,
+    slot: tokio::sync::Mutex<Slot>,
+    known: StdMutex<Known>,
+}
+
+/// What is known about the server without asking it.
+#[derive(Default)]
+struct Known {
+    state: Option<ServerState>,
+    connection: Option<Arc<Connection>>,
+    listed: Option<Listed>,
+    ping: Option<Duration>,
+}
+
+/// A listing and the moment it was true.
+#[derive(Clone)]
+struct Listed {
+    /// The connection's count of list changes when it was asked.
+    version: u64,
+    listing: Arc<Listing>,
+}
+
+impl McpProvider {
+    /// A provider for one server; nothing is started yet.
+    pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
+        Self { spec, setup, slot: tokio::sync::Mutex::default(), known: StdMutex::default() }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_state(&self, state: ServerState) {
+        self.known().state = Some(state.clone());
+        self.setup.events.emit(Event::Server { server: self.spec.name.clone(), state });
+    }
+
+    /// The connection, opened when there is none.
+    async fn connection(&self) -> Result<Arc<Connection>, Fault> {
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = slot.alive() {
+            return Ok(connection);
+        }
+        slot.may_start()?;
+        permit(&self.spec.trust).map_err(|fault| fault.server(&self.spec.name))?;
+        self.set_state(ServerState::Starting);
+        match endpoint::connect(&self.spec, &self.setup).await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                slot.opened(Arc::clone(&connection));
+                let mut known = self.known();
+                known.connection = Some(Arc::clone(&connection));
+                known.listed = None;
+                drop(known);
+                self.set_state(ServerState::Ready);
+                Ok(connection)
+            }
+            Err(fault) => {
+                slot.failed(fault.clone());
+                self.set_state(ServerState::Failed(fault.clone()));
+                Err(fault)
+            }
+        }
+    }
+
+    fn idle(&self) -> Duration {
+        self.spec.timeout.unwrap_or(IDLE)
+    }
+
+    /// Asks for the tools, whatever is known already.
+    async fn fresh_listing(&self, connection: &Connection) -> Result<Listed, Fault> {
+        let version = connection.tool_list_version();
+        let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
+        listing.tools.retain(|tool| self.offers(tool.name.tool()));
+        for tool in &mut listing.tools {
+            tool.timeout = self.spec.timeout;
+            tool.retries = self.spec.retries;
+            tool.requires_approval = self.spec.requires_approval;
+            self.apply_declaration(tool);
+        }
+        let listed = Listed { version, listing: Arc::new(listing) };
+        self.known().listed = Some(listed.clone());
+        Ok(listed)
+    }
+
+    /// What the file says about a tool and a server cannot say: category, speed, safety.
+    fn apply_declaration(&self, tool: &mut ToolDefinition) {
+        let declared = self.spec.provides_tools.iter().find(|d| d.name.tool() == tool.name.tool());
+        if let Some(declared) = declared {
+            tool.category.clone_from(&declared.category);
+            tool.speed = declared.speed;
+            tool.safety = declared.safety;
+            tool.requires_approval |= declared.requires_approval;
+            tool.repeatable = declared.repeatable;
+            tool.version.clone_from(&declared.version);
+            tool.timeout = declared.timeout.or(tool.timeout);
+        }
+    }
+
+    fn offers(&self, tool: &str) -> bool {
+        let excluded = self.spec.exclude.iter().any(|p| pattern::matches(p, tool));
+        let included =
+            self.spec.include.as_ref().is_none_or(|i| i.iter().any(|p| pattern::matches(p, tool)));
+        included && !excluded
+    }
+
+    /// The definition a call is made by: listed on this connection, and still the same.
+    async fn current(
+        &self,
+        connection: &Connection,
+        tool: &str,
+    ) -> Result<Option<ToolDefinition>, Fault> {
+        let listed = self.known().listed.clone();
+        let Some(listed) = listed else {
+            return Ok(None);
+        };
+        if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
+            // A change that was announced together with the list may still be in the pipe.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        }
+        let find =
+            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+        let before = find(&listed.listing);
+        if connection.tool_list_version() == listed.version {
+            return Ok(before);
+        }
+        let after = find(&self.fresh_listing(connection).await?.listing);
+        match (&before, &after) {
+            (Some(before), Some(after)) if !self.spec.dev => {
+                change::refuse_if_changed(before, after)
+                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
+            }
+            _ => {}
+        }
+        Ok(after)
+    }
+
+    /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
+    async fn changed_meanwhile(
+        &self,
+        connection: &Connection,
+        before: Option<&ToolDefinition>,
+    ) -> Option<Fault> {
+        let before = before.filter(|_| !self.spec.dev)?;
+        let listed = self.known().listed.as_ref().map(|l| l.version)?;
+        if connection.tool_list_version() == listed {
+            return None;
+        }
+        let fresh = self.fresh_listing(connection).await.ok()?;
+        let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
+        let fault = change::refuse_if_changed(before, after).err()?;
+        Some(fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
+    fn endpoint_text(&self) -> String {
+        endpoint::describe(&self.spec.endpoint)
+    }
+}
+
+#[async_trait]
+impl ToolProvider for McpProvider {
+    fn component(&self) -> Option<&str> {
+        Some(&self.spec.name)
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        self.spec.provides_tools.clone()
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        let connection = self.connection().await?;
+        let known = self.known().listed.clone();
+        let listed = match known {
+            Some(listed) if listed.version == connection.tool_list_version() => listed,
+            _ => self.fresh_listing(&connection).await?,
+        };
+        Ok(Listing::clone(&listed.listing))
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        let cancelled = || {
+            Fault::new(FaultKind::Interrupted(Signal::Interrupt), "the call was given up")
+                .server(&self.spec.name)
+        };
+        let connection = tokio::select! {
+            connection = self.connection() => connection?,
+            () = context.cancel.cancelled() => return Err(cancelled()),
+        };
+        let tool = call.name.tool();
+        let definition = self.current(&connection, tool).await?;
+        let headers = match &definition {
+            Some(definition) if connection.agreement.era == Era::Modern => {
+                headers::of_call(&definition.input_schema, &call.arguments)
+            }
+            _ => Vec::new(),
+        };
+        let (events, call_id) = (context.events.clone(), context.call_id.clone());
+        let options = RequestOptions {
+            idle: context.idle_limit,
+            total: CALL_TOTAL,
+            cancel: context.cancel.clone(),
+            progress: Some(Arc::new(move |progress| {
+                events.emit(Event::Progress {
+                    call_id: call_id.clone(),
+                    progress: progress.done,
+                    total: progress.total,
+                    message: progress.message,
+                });
+            })),
+            headers,
+            phase: Phase::Call,
+        };
+        let server = &self.spec.name;
+        let mut result =
+            calling::call(&connection, tool, &call.arguments, &options, &context.events, server)
+                .await?;
+        if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
+            result.fault = Some(fault);
+        }
+        result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
+        Ok(result)
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let params = calling::params(call.name.tool(), &call.arguments);
+        Ok(Preview {
+            summary: format!(
+                "tools/call to the server '{}': {}",
+                self.spec.name,
+                self.endpoint_text()
+            ),
+            request: json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params }),
+        })
+    }
+
+    async fn close(&self) {
+        let connection = self.slot.lock().await.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+            self.set_state(ServerState::Closed);
+        }
+    }
+
+    fn as_server(&self) -> Option<&dyn Server> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Server for McpProvider {
+    fn status(&self) -> ServerStatus {
+        let known = self.known();
+        let connection = known.connection.as_deref();
+        let agreement = connection.map(|c| &c.agreement);
+        let vitals = connection.map(Connection::vitals).unwrap_or_default();
+        let state = match (&known.state, connection.and_then(Connection::closed)) {
+            (Some(ServerState::Ready), Some(fault)) => ServerState::Failed(fault),
+            (Some(state), _) => state.clone(),
+            (None, _) => ServerState::Idle,
+        };
+        let alive = matches!(state, ServerState::Ready);
+        ServerStatus {
+            name: self.spec.name.clone(),
+            description: self.spec.description.clone(),
+            state,
+            transport: match self.spec.endpoint {
+                Endpoint::Stdio { .. } => "stdio",
+                Endpoint::Http { .. } => "http",
+            },
+            endpoint: self.endpoint_text(),
+            era: agreement.map(|a| a.era),
+            protocol: agreement.map(|a| a.version.clone()),
+            server_info: agreement.and_then(|a| a.server_info.clone()),
+            capabilities: agreement.map(|a| a.capabilities.clone()),
+            instructions: agreement.and_then(|a| a.instructions.clone()),
+            pid: vitals.pid.filter(|_| alive),
+            memory: vitals.pid.filter(|_| alive).and_then(crate::util::process::resident_memory),
+            connect: connection.map(|c| c.connect_time),
+            ping: known.ping,
+            tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
+            resources: None,
+            prompts: None,
+            warnings: connection.map(Connection::doubts).unwrap_or_default(),
+            stderr_tail: vitals.stderr_tail,
+        }
+    }
+
+    async fn check(&self) -> ServerStatus {
+        if let Ok(connection) = self.connection().await {
+            let options = RequestOptions {
+                idle: PING,
+                total: PING,
+                cancel: tokio_util::sync::CancellationToken::new(),
+                progress: None,
+                headers: Vec::new(),
+                phase: Phase::Handshake,
+            };
+            let method = match connection.agreement.era {
+                Era::Legacy => "ping",
+                Era::Modern => "server/discover",
+            };
+            let asked = Instant::now();
+            match connection.request(method, json!({}), &options).await {
+                Ok(_) => self.known().ping = Some(asked.elapsed()),
+                Err(fault) => connection.doubt(format!("no sign of life: {}", fault.message())),
+            }
+            if let Err(fault) = self.list().await {
+                connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
+            }
+        }
+        self.status()
+    }
+}

@@ -1,0 +1,10 @@
+//! The kinds of tool, one file or folder each.
+//!
+//! Owns: turning entries of a kind into one provider that runs them. Each kind of internal tool
+//! gives a function `kind()` for the registry in `assembly` and nothing else; `mcp` makes one
+//! provider of each server. Never does: validate arguments, ask for approval, keep deadlines or
+//! repeat — the host does that, once for all kinds.
+
+pub mod builtin;
+pub mod command;
+pub mod mcp;

@@ -1,0 +1,54 @@
+//! The demo server: a small, honest MCP server inside the binary.
+//!
+//! Owns: one set of tools, a resource, a template and a prompt that together use every part of the
+//! protocol a person may want to see working, in both eras and without a network. The embedded
+//! `mcp.yaml` starts it as a child process (`toolhost demo-server`). Never does: touch a file, the
+//! network or the environment; everything it changes is forgotten when it ends.
+
+mod eof;
+mod notes;
+mod prompts;
+mod resources;
+mod server;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::{QuitReason, ServerInitializeError};
+
+use crate::model::Fault;
+
+use eof::Watched;
+pub use server::DemoServer;
+
+/// Serves the demo set on stdin and stdout until stdin ends.
+///
+/// # Errors
+/// When the peer does not open with something MCP allows, or the streams fail.
+pub async fn run() -> Result<(), Fault> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    serve(input, output).await
+}
+
+/// Serves the demo set on any pair of streams until the input ends.
+async fn serve<R, W>(input: R, output: W) -> Result<(), Fault>
+where
+    R: tokio::io::AsyncRead + Send + Unpin + 'static,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    let server = DemoServer::default();
+    let input = Watched { input, ended: server.left.clone() };
+    let running = match server.serve((input, output)).await {
+        Ok(running) => running,
+        // A client that leaves before its first word, or after a probe, is no failure.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(Fault::protocol(format!("the demo server stopped: {error}"))),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => {
+            Err(Fault::internal(format!("the demo server stopped: {error}")))
+        }
+        Ok(_) => Ok(()),
+    }
+}

@@ -1,0 +1,96 @@
+//! `ask_name`: asks the person behind the client, in the way of the era.
+//!
+//! Before 2026-07-28 the server sends `elicitation/create` and waits; from then on it returns
+//! `input_required` and is called again with the answer.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rmcp::model::{
+    CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, ErrorData, InputRequest, InputRequests, InputRequiredResult, Tool,
+};
+use serde_json::{Value, json};
+
+use super::{Call, DemoServer, DemoTool};
+use crate::serve::demo::server::is_modern;
+
+/// How long a person may take to answer.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// The key of the one question.
+const QUESTION: &str = "name";
+
+pub(super) struct AskName;
+
+#[async_trait]
+impl DemoTool for AskName {
+    fn definition(&self) -> Tool {
+        let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        super::tool("ask_name", "Ask for a name", "Asks who is there and says hello", schema)
+            .with_annotations(super::read_only())
+    }
+
+    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+        if let Some(responses) = &call.request.input_responses {
+            let Some(response) = responses.get(QUESTION) else {
+                return Err(ErrorData::invalid_params("the answer 'name' is missing", None));
+            };
+            return match serde_json::from_value(response.clone()) {
+                Ok(answer) => Ok(greet(&answer)),
+                Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            };
+        }
+        let elicitation = call.context.client_capabilities().and_then(|c| c.elicitation);
+        // An empty object is the form mode's older spelling.
+        if !elicitation.is_some_and(|e| e.form.is_some() || e.url.is_none()) {
+            return Ok(super::refused("this client cannot ask, so I do not know who is there"));
+        }
+        let form = form()?;
+        if is_modern(&call.context) {
+            let question = InputRequest::Elicitation(ElicitRequest::new(form));
+            let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
+            return Ok(InputRequiredResult::from_input_requests(questions).into());
+        }
+        tokio::select! {
+            () = call.unwanted(server) => Ok(super::refused("cancelled")),
+            answer = call.context.peer.create_elicitation_with_timeout(form, Some(PATIENCE)) => {
+                Ok(match answer {
+                    Ok(answer) => greet(&answer),
+                    Err(error) => super::refused(format!("no answer came: {error}")),
+                })
+            }
+        }
+    }
+}
+
+fn form() -> Result<ElicitRequestParams, ErrorData> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "title": "Name", "minLength": 1, "maxLength": 60 },
+        },
+        "required": ["name"],
+    });
+    let requested_schema = ElicitationSchema::from_json_schema(super::object(schema))
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: "What is your name?".to_owned(),
+        requested_schema,
+    })
+}
+
+fn greet(answer: &ElicitResult) -> CallToolResponse {
+    match answer.action {
+        ElicitationAction::Accept => {
+            match answer.content.as_ref().and_then(|content| content.get(QUESTION)) {
+                Some(Value::String(name)) if !name.trim().is_empty() => {
+                    super::text(format!("Hello, {}!", name.trim()))
+                }
+                _ => super::refused("the answer holds no name"),
+            }
+        }
+        ElicitationAction::Decline => super::text("Hello, whoever you are. Thank you anyway."),
+        _ => super::text("No name then. Perhaps another time."),
+    }
+}

@@ -1,0 +1,36 @@
+//! `echo`: the shortest way there and back.
+
+use async_trait::async_trait;
+use rmcp::model::{CallToolResponse, ErrorData, Tool};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Call, DemoServer, DemoTool};
+
+pub(super) struct Echo;
+
+#[derive(Deserialize)]
+struct Arguments {
+    message: String,
+}
+
+#[async_trait]
+impl DemoTool for Echo {
+    fn definition(&self) -> Tool {
+        let schema = json!({
+            "type": "object",
+            "properties": { "message": { "type": "string", "description": "What to send back" } },
+            "required": ["message"],
+            "additionalProperties": false,
+        });
+        super::tool("echo", "Echo", "Sends a message back unchanged", schema)
+            .with_annotations(super::read_only())
+    }
+
+    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+        Ok(match call.arguments::<Arguments>() {
+            Ok(arguments) => super::text(arguments.message),
+            Err(refusal) => refusal,
+        })
+    }
+}

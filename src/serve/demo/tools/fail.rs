@@ -1,0 +1,39 @@
+//! `fail`: always says no, in words of the caller's choosing.
+
+use async_trait::async_trait;
+use rmcp::model::{CallToolResponse, ErrorData, Tool};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Call, DemoServer, DemoTool};
+
+pub(super) struct Fail;
+
+#[derive(Deserialize)]
+struct Arguments {
+    message: Option<String>,
+}
+
+#[async_trait]
+impl DemoTool for Fail {
+    fn definition(&self) -> Tool {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "message": { "type": "string", "description": "The reason to give" },
+            },
+            "additionalProperties": false,
+        });
+        super::tool("fail", "Fail", "Always answers with a tool error", schema)
+            .with_annotations(super::read_only())
+    }
+
+    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+        Ok(match call.arguments::<Arguments>() {
+            Ok(Arguments { message }) => {
+                super::refused(message.unwrap_or_else(|| "this tool always fails".to_owned()))
+            }
+            Err(refusal) => refusal,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! The tools of the demo set, one file each, and the table that names them.
+//!
+//! Owns: [`DemoTool`], the table and the reading of arguments. A wrong argument is an answer the
+//! model may read (`isError`), not a protocol error.
+
+mod add;
+mod ask_name;
+mod delete_note;
+mod echo;
+mod fail;
+mod log_lines;
+mod slow;
+mod weather_report;
+
+use async_trait::async_trait;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject,
+    Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::server::DemoServer;
+
+/// Every tool, in the order in which they are listed.
+static TOOLS: [&dyn DemoTool; 8] = [
+    &echo::Echo,
+    &add::Add,
+    &weather_report::WeatherReport,
+    &slow::Slow,
+    &fail::Fail,
+    &delete_note::DeleteNote,
+    &ask_name::AskName,
+    &log_lines::LogLines,
+];
+
+/// One tool: what it says about itself, and what it does.
+#[async_trait]
+pub(super) trait DemoTool: Send + Sync {
+    /// The definition as it is listed.
+    fn definition(&self) -> Tool;
+
+    /// Runs one call.
+    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData>;
+}
+
+/// One call on its way to a tool.
+pub(super) struct Call {
+    pub(super) request: CallToolRequestParams,
+    pub(super) context: RequestContext<RoleServer>,
+}
+
+impl Call {
+    /// Waits until nobody wants the answer any more.
+    async fn unwanted(&self, server: &DemoServer) {
+        tokio::select! {
+            () = self.context.ct.cancelled() => (),
+            () = server.left.cancelled() => (),
+        }
+    }
+
+    /// The arguments as `T`; the error is what the caller gets to read.
+    fn arguments<T: DeserializeOwned>(&self) -> Result<T, CallToolResponse> {
+        let arguments = self.request.arguments.clone().unwrap_or_default();
+        serde_json::from_value(Value::Object(arguments))
+            .map_err(|error| refused(format!("wrong arguments: {error}")))
+    }
+}
+
+/// All definitions.
+pub(super) fn definitions() -> Vec<Tool> {
+    TOOLS.iter().map(|tool| tool.definition()).collect()
+}
+
+/// The tool of that name.
+pub(super) fn find(name: &str) -> Option<&'static dyn DemoTool> {
+    TOOLS.iter().copied().find(|tool| tool.definition().name == name)
+}
+
+/// A definition from its parts; `schema` must be a JSON object.
+fn tool(name: &'static str, title: &str, description: &'static str, schema: Value) -> Tool {
+    Tool::new(name, description, object(schema)).with_title(title)
+}
+
+fn object(schema: Value) -> JsonObject {
+    match schema {
+        Value::Object(map) => map,
+        _ => JsonObject::new(),
+    }
+}
+
+/// Hints of a tool that changes nothing and asks nobody.
+fn read_only() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(true).open_world(false)
+}
+
+/// An answer of plain text.
+fn text(text: impl Into<String>) -> CallToolResponse {
+    CallToolResult::success(vec![ContentBlock::text(text.into())]).into()
+}
+
+/// A well-formed no.
+fn refused(reason: impl Into<String>) -> CallToolResponse {
+    CallToolResult::error(vec![ContentBlock::text(reason.into())]).into()
+}

@@ -1,0 +1,106 @@
+//! The statistics spool: one compact JSON line for each call, appended and never read here.
+//!
+//! Owns: the shape of a line, writing and parsing it. Whoever reads the spool folds it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::util::append::{AppendError, AppendFile, Directory};
+
+/// The file's name in the state directory.
+pub const FILE: &str = "stats.spool";
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// When it ended: milliseconds since the Unix epoch.
+    pub t: u64,
+    /// The call's identity, by which readers tell repeated lines.
+    pub id: String,
+    /// The full tool name.
+    pub tool: String,
+    /// The server, for MCP tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
+    pub k: String,
+    /// Duration in microseconds.
+    pub us: u64,
+    /// Attempts made.
+    pub n: u32,
+    /// Bytes of the result as JSON.
+    pub b: u64,
+}
+
+impl Row {
+    /// Reads one line; `None` for a torn or foreign one.
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+
+    /// The duration.
+    pub fn duration(&self) -> Duration {
+        Duration::from_micros(self.us)
+    }
+}
+
+/// Where rows are appended; opened with the first one.
+#[derive(Debug)]
+pub struct Spool {
+    file: AppendFile,
+}
+
+impl Spool {
+    /// The spool in toolhost's own state directory.
+    pub fn in_state_dir(state_dir: &std::path::Path, sync: bool) -> Self {
+        Self { file: AppendFile::new(state_dir.join(FILE), Directory::Own, sync) }
+    }
+
+    /// A spool that a person put somewhere else.
+    pub fn at(path: PathBuf, sync: bool) -> Self {
+        Self { file: AppendFile::new(path, Directory::Named, sync) }
+    }
+
+    /// Appends one row.
+    ///
+    /// # Errors
+    /// When the file is not safe to write to, or the system refuses.
+    pub fn append(&self, row: &Row) -> Result<(), AppendError> {
+        let line =
+            serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
+        self.file.append(&line)
+    }
+
+    /// What was put right when the file was opened; each note is handed out once.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.file.take_notes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_as_it_was() {
+        let root = tempfile::tempdir().unwrap();
+        let spool = Spool::in_state_dir(root.path(), false);
+        let row = Row {
+            t: 1_700_000_000_123,
+            id: "id-1".into(),
+            tool: "notes-read".into(),
+            server: None,
+            k: "ok".into(),
+            us: 1_250,
+            n: 1,
+            b: 42,
+        };
+        spool.append(&row).unwrap();
+        let text = std::fs::read_to_string(root.path().join(FILE)).unwrap();
+        insta::assert_snapshot!(text.trim_end(), @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","k":"ok","us":1250,"n":1,"b":42}"#);
+        assert_eq!(Row::parse(text.trim_end()), Some(row));
+        assert_eq!(Row::parse("{\"t\":17"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a filter may spend, and the native filters that count it.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+use jaq_core::box_iter::box_once;
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{Cv, DataT, Error, Exn, Lut, ValXs, data::HasLut};
+use jaq_json::Val;
+
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// What one run may spend.
+pub(super) struct Limits {
+    /// The most steps.
+    pub(super) steps: u64,
+    /// The longest time.
+    pub(super) time: Duration,
+    /// The most stack, in bytes, before the filter counts as recursing too deeply.
+    pub(super) stack: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps: 2_000_000, time: Duration::from_secs(5), stack: 64 << 20 }
+    }
+}
+
+/// How many steps pass between two looks at the clock.
+const CLOCK_EVERY: u64 = 1024;
+/// The longest text a multiplication may make, in bytes.
+const LONGEST_TEXT: usize = 16 << 20;
+
+/// Counts one step, then passes its input on.
+pub(super) const TICK: &str = "!tick";
+/// Multiplication that refuses to make an enormous text.
+pub(super) const MULTIPLY: &str = "!multiply";
+
+/// The engine's data: JSON values, and the budget beside the compiled program.
+pub(super) struct Limited;
+
+impl DataT for Limited {
+    type V<'a> = Val;
+    type Data<'a> = Run<'a>;
+}
+
+/// What is handed to every native filter.
+#[derive(Clone)]
+pub(super) struct Run<'a> {
+    pub(super) lut: &'a Lut<Limited>,
+    pub(super) budget: &'a Budget<'a>,
+}
+
+impl<'a> HasLut<'a, Limited> for Run<'a> {
+    fn lut(&self) -> &'a Lut<Limited> {
+        self.lut
+    }
+}
+
+/// What is left for one run.
+pub(super) struct Budget<'l> {
+    limits: &'l Limits,
+    steps: Cell<u64>,
+    next_look: Cell<u64>,
+    start: Instant,
+    stack_base: usize,
+    reason: RefCell<Option<String>>,
+}
+
+impl<'l> Budget<'l> {
+    /// A fresh budget; the stack is counted from here.
+    pub(super) fn start(limits: &'l Limits) -> Self {
+        Self {
+            limits,
+            steps: Cell::new(0),
+            next_look: Cell::new(CLOCK_EVERY),
+            start: SystemClock.now(),
+            stack_base: stack_position(),
+            reason: RefCell::new(None),
+        }
+    }
+
+    /// Why the run was ended, when it was.
+    pub(super) fn exceeded(&self) -> Option<String> {
+        self.reason.borrow().clone()
+    }
+
+    /// Counts `steps`; false when the run has to end.
+    fn spend(&self, steps: u64) -> bool {
+        let spent = self.steps.get().saturating_add(steps);
+        self.steps.set(spent);
+        let over = if spent > self.limits.steps {
+            Some(format!("the filter takes more than {} steps", self.limits.steps))
+        } else if self.stack_base.abs_diff(stack_position()) > self.limits.stack {
+            Some("the filter recurses too deeply".to_owned())
+        } else if spent >= self.next_look.get() {
+            self.next_look.set(spent + CLOCK_EVERY);
+            let late = SystemClock.now().duration_since(self.start) > self.limits.time;
+            late.then(|| format!("the filter takes longer than {} s", self.limits.time.as_secs()))
+        } else {
+            None
+        };
+        let goes_on = over.is_none();
+        if let Some(reason) = over {
+            self.reason.borrow_mut().get_or_insert(reason);
+        }
+        goes_on
+    }
+}
+
+/// About where the stack ends now. The distance of two such positions on one thread is the stack
+/// between them.
+#[inline(never)]
+fn stack_position() -> usize {
+    let marker = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&marker)).addr()
+}
+
+/// The steps that passing a value on costs beyond the one: large values are copied when changed.
+fn weight(value: &Val) -> u64 {
+    let size = match value {
+        Val::TStr(bytes) | Val::BStr(bytes) if bytes.len() > 64 << 10 => bytes.len() / 256,
+        Val::Arr(items) if items.len() > 1 << 20 => items.len() / 64,
+        _ => 0,
+    };
+    size as u64
+}
+
+/// The native filters of this module.
+pub(super) fn natives() -> impl Iterator<Item = Fun<Limited>> {
+    [run((TICK, v(0), |cv| tick(cv))), run((MULTIPLY, v(2), |cv| multiply(cv)))].into_iter()
+}
+
+/// Gives `true`, or ends the run. Used as a condition, so that paths and updates pass through.
+fn tick((context, input): Cv<'_, Limited>) -> ValXs<'_, Val> {
+    let goes_on = context.data().budget.spend(1 + weight(&input));
+    box_once(if goes_on { Ok(Val::Bool(true)) } else { Err(Exn::halt(1)) })
+}
+
+fn multiply((mut context, _): Cv<'_, Limited>) -> ValXs<'_, Val> {
+    let right = context.pop_var();
+    let left = context.pop_var();
+    bome(match (text_length(&left), text_length(&right)) {
+        (Some(length), None) | (None, Some(length)) => {
+            let times = if text_length(&left).is_some() { &right } else { &left };
+            let limit = LONGEST_TEXT / length.max(1);
+            if *times > Val::from(limit) && matches!(times, Val::Num(_)) {
+                Err(Error::str("the product is a text of more than 16 MiB"))
+            } else {
+                left * right
+            }
+        }
+        _ => left * right,
+    })
+}
+
+fn text_length(value: &Val) -> Option<usize> {
+    match value {
+        Val::TStr(bytes) | Val::BStr(bytes) => Some(bytes.len()),
+        _ => None,
+    }
+}

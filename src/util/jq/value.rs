@@ -1,0 +1,83 @@
+//! Between JSON and the engine's values; numbers keep their digits.
+
+use jaq_json::{Num, Rc, Val};
+use serde_json::Value;
+
+/// How deep a result may nest; what readers of JSON accept.
+const DEEPEST: usize = 128;
+
+/// A JSON value for the engine. The caller bounds its depth (every reader of JSON here does).
+pub(super) fn from_json(value: &Value) -> Val {
+    match value {
+        Value::Null => Val::Null,
+        Value::Bool(value) => Val::Bool(*value),
+        Value::Number(number) => {
+            let text = number.to_string();
+            let whole = Num::from_str_radix(&text, 10);
+            Val::Num(whole.unwrap_or_else(|| Num::Dec(Rc::new(text))))
+        }
+        Value::String(text) => Val::utf8_str(text.clone().into_bytes()),
+        Value::Array(items) => items.iter().map(from_json).collect(),
+        Value::Object(entries) => Val::obj(
+            entries
+                .iter()
+                .map(|(key, value)| (Val::utf8_str(key.clone().into_bytes()), from_json(value)))
+                .collect(),
+        ),
+    }
+}
+
+/// A result as JSON. What JSON cannot say becomes what jq prints: `null` for not-a-number, the
+/// largest float for infinity, replacement characters for bytes that are no text.
+///
+/// # Errors
+/// When it nests too deeply or has a key that is not text.
+pub(super) fn to_json(value: &Val) -> Result<Value, String> {
+    convert(value, 0)
+}
+
+fn convert(value: &Val, depth: usize) -> Result<Value, String> {
+    if depth > DEEPEST {
+        return Err(format!("the result nests more than {DEEPEST} levels deep"));
+    }
+    Ok(match value {
+        Val::Null => Value::Null,
+        Val::Bool(value) => Value::Bool(*value),
+        Val::Num(number) => self::number(number),
+        Val::TStr(bytes) | Val::BStr(bytes) => {
+            Value::String(String::from_utf8_lossy(bytes).into_owned())
+        }
+        Val::Arr(items) => Value::Array(
+            items.iter().map(|item| convert(item, depth + 1)).collect::<Result<_, _>>()?,
+        ),
+        Val::Obj(entries) => {
+            let mut object = serde_json::Map::new();
+            for (key, value) in entries.iter() {
+                let Val::TStr(key) = key else {
+                    return Err("the result has a key that is not text".to_owned());
+                };
+                object
+                    .insert(String::from_utf8_lossy(key).into_owned(), convert(value, depth + 1)?);
+            }
+            Value::Object(object)
+        }
+    })
+}
+
+fn number(number: &Num) -> Value {
+    let float = |value: f64| {
+        let finite = value.clamp(f64::MIN, f64::MAX);
+        serde_json::Number::from_f64(finite).map_or(Value::Null, Value::Number)
+    };
+    match number {
+        Num::Int(value) => Value::from(*value),
+        Num::Float(value) => float(*value),
+        Num::BigInt(value) => parsed(&value.to_string()),
+        Num::Dec(text) => parsed(text),
+    }
+}
+
+/// Digits as a number of any size.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).map_or(Value::Null, Value::Number)
+}

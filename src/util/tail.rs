@@ -1,0 +1,81 @@
+//! The end of a stream of lines, in bounded memory.
+
+use std::collections::VecDeque;
+
+/// How much is kept in all.
+const KEPT: usize = 64 * 1024;
+/// How much of one line is kept.
+const LINE: usize = 4 * 1024;
+
+/// Keeps the last lines of what is pushed: 64 KiB in all, 4 KiB a line.
+#[derive(Debug, Default)]
+pub struct Tail {
+    lines: VecDeque<String>,
+    bytes: usize,
+    open: Vec<u8>,
+}
+
+impl Tail {
+    /// Adds a piece of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            let (text, ends) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            let room = LINE.saturating_sub(self.open.len()).min(text.len());
+            self.open.extend_from_slice(text.get(..room).unwrap_or_default());
+            if ends {
+                let line = String::from_utf8_lossy(&std::mem::take(&mut self.open))
+                    .trim_end_matches('\r')
+                    .to_owned();
+                self.keep(line);
+            }
+        }
+    }
+
+    fn keep(&mut self, line: String) {
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > KEPT {
+            match self.lines.pop_front() {
+                Some(line) => self.bytes -= line.len() + 1,
+                None => break,
+            }
+        }
+    }
+
+    /// The last `count` lines, oldest first; an unfinished line counts.
+    pub fn last(&self, count: usize) -> Vec<String> {
+        let open =
+            (!self.open.is_empty()).then(|| String::from_utf8_lossy(&self.open).into_owned());
+        let lines: Vec<String> = self.lines.iter().cloned().chain(open).collect();
+        let skip = lines.len().saturating_sub(count);
+        lines.into_iter().skip(skip).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let mut tail = Tail::default();
+        tail.push(b"a\nb\r\nc");
+        tail.push(b"d\ne");
+        assert_eq!(tail.last(2), ["cd", "e"]);
+        assert_eq!(tail.last(9), ["a", "b", "cd", "e"]);
+    }
+
+    #[test]
+    fn memory_is_bounded_however_much_comes() {
+        let mut tail = Tail::default();
+        for _ in 0..1000 {
+            tail.push(&[b'x'; 10_000]);
+            tail.push(b"\n");
+        }
+        tail.push(&vec![b'y'; 1 << 20]);
+        assert!(tail.last(usize::MAX).iter().map(String::len).sum::<usize>() <= KEPT + LINE);
+    }
+}

@@ -1,0 +1,19 @@
+//! End-to-end tests: the built binary against real processes, sockets and terminals.
+//!
+//! One binary with a module for each topic. Every run happens in a sealed room (see
+//! [`support::Sandbox`]) and is held to the invariants of [`support::Finished`].
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "test code outside of #[test] functions fails by panicking, and measures real time"
+)]
+
+mod behaviours;
+mod faults;
+mod fixture;
+mod hostile;
+mod support;
+mod terminal;
+mod tidy;

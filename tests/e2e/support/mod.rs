@@ -1,0 +1,11 @@
+//! What the tests stand on: a sealed room, held-to rules, and servers to talk to.
+
+mod finished;
+mod fixture;
+mod pty;
+mod sandbox;
+
+pub use finished::{EXIT_CODES, Finished, forbidden};
+pub use fixture::{Fixture, Place, example, log_events};
+pub use pty::Pty;
+pub use sandbox::{Run, Sandbox};

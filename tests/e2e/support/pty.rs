@@ -1,0 +1,110 @@
+//! A pseudo-terminal with the binary on it, for what only a person can answer.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::Sandbox;
+
+/// How long to wait for something to appear on the screen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A run on a terminal of its own.
+pub struct Pty {
+    child: Child,
+    master: File,
+    output: mpsc::Receiver<Vec<u8>>,
+    screen: String,
+}
+
+impl Pty {
+    /// Starts the binary with the terminal as stdin, stdout, stderr and controlling terminal.
+    pub fn start(room: &Sandbox, arguments: &[&str]) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let end = || {
+            let file = File::options().read(true).write(true).open(name.to_str().unwrap());
+            Stdio::from(OwnedFd::from(file.unwrap()))
+        };
+        // `setsid --ctty` gives a session and a controlling terminal without unsafe code here.
+        let child = Command::new("setsid")
+            .args(["--ctty", env!("CARGO_BIN_EXE_toolhost")])
+            .args(arguments)
+            .env_clear()
+            .envs(room.environment())
+            .env("TERM", "xterm-256color")
+            .current_dir(room.path("work"))
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let master = File::from(master);
+        let output = pump(master.try_clone().unwrap());
+        Self { child, master, output, screen: String::new() }
+    }
+
+    /// Waits until some text is on the screen.
+    #[track_caller]
+    pub fn expect(&mut self, text: &str) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.screen.contains(text) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(reason) => panic!("{text:?} never appeared ({reason}):\n{}", self.screen),
+            }
+        }
+        self
+    }
+
+    /// Types.
+    pub fn type_keys(&mut self, keys: &str) -> &mut Self {
+        self.master.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// Waits for the end; the exit code and all that was on the screen.
+    #[track_caller]
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.child.kill().unwrap();
+                    panic!("still running:\n{}", self.screen);
+                }
+            }
+        }
+        (self.child.wait().unwrap().code(), self.screen)
+    }
+}
+
+/// Reads the terminal until nobody has it open any more.
+fn pump(mut master: File) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        loop {
+            match master.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(length) if sender.send(buffer[..length].to_vec()).is_err() => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // EIO: the last process with the terminal open has closed it.
+                Err(_) => return,
+            }
+        }
+    });
+    receiver
+}
