@@ -14,12 +14,13 @@ use crate::cli::commands::{call, completions, config, inspect, list, servers, tr
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
 use crate::cli::output::door::Wishes;
-use crate::cli::output::{Door, Stop};
-use crate::cli::signals::Signals;
+use crate::cli::output::{Door, Format, Stop};
+use crate::cli::signals::{NextSignal, Signals};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Fault, FaultKind, Signal};
 use crate::serve;
 use clap::Parser as _;
+use tokio_util::sync::CancellationToken;
 
 /// How long a command may take to stop once it was told to: telling a server, printing what there
 /// is.
@@ -69,7 +70,9 @@ fn dispatch(cli: Cli, door: Arc<Door>, environment: Arc<dyn Environment>) -> Out
     let context = Context::new(cli.global, door, environment);
     match cli.command {
         None => {
-            context.door.tell(&args::short_help());
+            if context.global.format() != Format::Json {
+                context.door.tell(&args::short_help());
+            }
             Err(Fault::usage("no command was given").into())
         }
         Some(Command::Completions(args)) => completions::run(&args, &context),
@@ -93,34 +96,52 @@ fn wait(command: Command, context: &Context) -> Outcome {
 async fn supervise(command: Command, context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
-    let (outcome, signal) = {
-        let mut work = Box::pin(perform(command, context));
-        tokio::select! {
-            outcome = &mut work => (outcome, None),
-            signal = signals.next() => {
-                context.cancel.cancel();
-                // A second signal or the end of the grace drops the work where it stands.
-                tokio::select! {
-                    outcome = tokio::time::timeout(GRACE, &mut work) => {
-                        let outcome = outcome.unwrap_or(Ok(()));
-                        (outcome, Some((signal, false)))
-                    }
-                    _ = signals.next() => (Ok(()), Some((signal, true))),
-                }
-            }
-        }
-    };
-    let at_once = signal.is_some_and(|(_, twice)| twice);
-    let ended = farewell(context, &mut signals, at_once).await;
-    match signal.map(|(signal, _)| signal).or(ended) {
+    let work = perform(command, context);
+    let (outcome, stopped) = heed(work, &mut signals, &context.cancel).await;
+    let at_once = matches!(stopped, Some(Stopped { at_once: true, .. }));
+    let late = farewell(context, &mut signals, at_once).await;
+    match stopped.map(|stopped| stopped.by).or(late) {
         Some(signal) => Err(interrupted(signal).into()),
         None => outcome,
     }
 }
 
+/// That a signal ended the work, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stopped {
+    by: Signal,
+    /// A second signal came: nothing is waited for any more.
+    at_once: bool,
+}
+
+/// Waits for `work`. A signal fires `cancel` and gives the work a moment to end; a second one, or
+/// the end of that moment, drops it where it stands.
+async fn heed(
+    work: impl Future<Output = Outcome>,
+    signals: &mut impl NextSignal,
+    cancel: &CancellationToken,
+) -> (Outcome, Option<Stopped>) {
+    let mut work = std::pin::pin!(work);
+    let by = tokio::select! {
+        outcome = &mut work => return (outcome, None),
+        signal = signals.next() => signal,
+    };
+    cancel.cancel();
+    tokio::select! {
+        outcome = tokio::time::timeout(GRACE, work) => {
+            (outcome.unwrap_or(Ok(())), Some(Stopped { by, at_once: false }))
+        }
+        _ = signals.next() => (Ok(()), Some(Stopped { by, at_once: true })),
+    }
+}
+
 /// Ends everything that was started; a signal during that ends it at once. Dropping the host
 /// kills whatever is left.
-async fn farewell(context: &Context, signals: &mut Signals, at_once: bool) -> Option<Signal> {
+async fn farewell(
+    context: &Context,
+    signals: &mut impl NextSignal,
+    at_once: bool,
+) -> Option<Signal> {
     let host = context.take_host()?;
     if at_once {
         return None;
@@ -151,4 +172,67 @@ fn interrupted(signal: Signal) -> Fault {
         Signal::Terminate => "SIGTERM",
     };
     Fault::new(FaultKind::Interrupted(signal), format!("interrupted by {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Signals that come at once, one after the other, and then no more.
+    struct Script(VecDeque<Signal>);
+
+    impl NextSignal for Script {
+        async fn next(&mut self) -> Signal {
+            match self.0.pop_front() {
+                Some(signal) => signal,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn heeded(
+        signals: &[Signal],
+        work: impl AsyncFnOnce(CancellationToken) -> Outcome,
+    ) -> (Outcome, Option<Stopped>) {
+        let mut signals = Script(signals.iter().copied().collect());
+        let cancel = CancellationToken::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let work = work(cancel.clone());
+        runtime.block_on(heed(work, &mut signals, &cancel))
+    }
+
+    #[test]
+    fn work_without_a_signal_ends_as_it_ends() {
+        let (outcome, stopped) = heeded(&[], async |_| Err(Fault::tool("no").into()));
+        assert!(matches!(outcome, Err(Stop::Fault(fault)) if fault.kind() == FaultKind::Tool));
+        assert_eq!(stopped, None);
+    }
+
+    #[test]
+    fn a_signal_cancels_the_work_and_lets_it_end() {
+        let (outcome, stopped) = heeded(&[Signal::Terminate], async |cancel| {
+            cancel.cancelled().await;
+            Err(Fault::tool("stopped in an orderly way").into())
+        });
+        assert!(matches!(outcome, Err(Stop::Fault(_))), "the work was not waited for");
+        assert_eq!(stopped, Some(Stopped { by: Signal::Terminate, at_once: false }));
+    }
+
+    #[test]
+    fn a_second_signal_drops_work_that_does_not_listen() {
+        let (_, stopped) =
+            heeded(&[Signal::Interrupt, Signal::Interrupt], async |_| std::future::pending().await);
+        assert_eq!(stopped, Some(Stopped { by: Signal::Interrupt, at_once: true }));
+    }
+
+    #[test]
+    fn each_signal_has_its_code() {
+        for (signal, code) in
+            [(Signal::Hangup, 129), (Signal::Interrupt, 130), (Signal::Terminate, 143)]
+        {
+            assert_eq!(interrupted(signal).kind().exit_code(), code);
+        }
+    }
 }

@@ -196,10 +196,12 @@ pub fn explain(error: &clap::Error, door: &Door) -> Outcome {
             door.page(&page)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let mut page = Page::default();
-            page.text(Label::Plain, 0, rendered.trim_end());
-            page.gap();
-            door.tell(&page);
+            if !door.speaks_json() {
+                let mut page = Page::default();
+                page.text(Label::Plain, 0, rendered.trim_end());
+                page.gap();
+                door.tell(&page);
+            }
             Err(Fault::usage("no command was given").into())
         }
         _ => Err(usage_fault(&rendered).into()),

@@ -16,28 +16,37 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// Where the arguments of a call come from.
 #[derive(Debug)]
-pub struct Sources<'a> {
+pub struct Sources {
     /// The words after the name.
-    pub words: &'a [String],
+    pub words: Vec<String>,
     /// The value of `--args`.
-    pub whole: Option<&'a str>,
+    pub whole: Option<String>,
     /// The directory relative file names are relative to.
     pub cwd: PathBuf,
+}
+
+impl Sources {
+    /// Whether reading may have to wait for somebody: for stdin, or for what a file name stands
+    /// for.
+    pub fn may_wait(&self) -> bool {
+        let whole = self.whole.as_deref().is_some_and(|w| w == "-" || w.starts_with('@'));
+        whole || self.words.iter().any(|word| word.contains("=@"))
+    }
 }
 
 /// Reads the arguments of a call; `stdin` is read for `--args -` only.
 ///
 /// # Errors
 /// A usage fault that names the word and what is wrong with it.
-pub fn read(sources: &Sources<'_>, stdin: &mut dyn Read) -> Result<Arguments, Fault> {
-    if let Some(whole) = sources.whole {
+pub fn read(sources: &Sources, stdin: &mut dyn Read) -> Result<Arguments, Fault> {
+    if let Some(whole) = &sources.whole {
         if let Some(word) = sources.words.first() {
             return Err(Fault::usage(format!("'{word}' and --args cannot both be given"))
                 .hint("put every argument into the object"));
         }
         return object(&whole_text(whole, sources, stdin)?, "--args");
     }
-    match sources.words {
+    match &sources.words[..] {
         [word] if word.trim_start().starts_with('{') => object(word, "the argument"),
         words => {
             let mut parsed: Vec<ArgumentWord> = Vec::with_capacity(words.len());
@@ -60,7 +69,7 @@ fn key(word: &ArgumentWord) -> &str {
     }
 }
 
-fn whole_text(whole: &str, sources: &Sources<'_>, stdin: &mut dyn Read) -> Result<String, Fault> {
+fn whole_text(whole: &str, sources: &Sources, stdin: &mut dyn Read) -> Result<String, Fault> {
     match whole.strip_prefix('@') {
         Some(file) => file_text(&sources.cwd.join(file), "--args"),
         None if whole == "-" => bounded(stdin)
@@ -135,13 +144,17 @@ mod tests {
     use super::*;
 
     fn read_words(words: &[&str]) -> Result<Arguments, Fault> {
-        let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        let sources = Sources { words: &words, whole: None, cwd: PathBuf::from("/nowhere") };
+        let words = words.iter().map(|w| (*w).to_owned()).collect();
+        let sources = Sources { words, whole: None, cwd: PathBuf::from("/nowhere") };
         read(&sources, &mut io::empty())
     }
 
     fn read_whole(whole: &str, stdin: &str) -> Result<Arguments, Fault> {
-        let sources = Sources { words: &[], whole: Some(whole), cwd: PathBuf::from("/nowhere") };
+        let sources = Sources {
+            words: Vec::new(),
+            whole: Some(whole.to_owned()),
+            cwd: PathBuf::from("/nowhere"),
+        };
         read(&sources, &mut stdin.as_bytes())
     }
 
@@ -190,8 +203,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("body"), "two\nlines\n").unwrap();
         std::fs::write(dir.path().join("n.json"), "[1]").unwrap();
-        let list = ["a=@body", "b:=@n.json", "c=@@body"].map(str::to_owned);
-        let sources = Sources { words: &list, whole: None, cwd: dir.path().to_path_buf() };
+        let list = ["a=@body", "b:=@n.json", "c=@@body"].map(str::to_owned).to_vec();
+        let sources = Sources { words: list, whole: None, cwd: dir.path().to_path_buf() };
         let parsed = words(read(&sources, &mut io::empty()).unwrap());
         assert!(matches!(&parsed[0], ArgumentWord::Text { value, .. } if value == "two\nlines\n"));
         assert!(matches!(&parsed[1], ArgumentWord::Json { value, .. } if *value == json!([1])));
@@ -220,7 +233,8 @@ mod tests {
 
     #[test]
     fn too_large_an_input_is_refused() {
-        let sources = Sources { words: &[], whole: Some("-"), cwd: PathBuf::new() };
+        let sources =
+            Sources { words: Vec::new(), whole: Some("-".to_owned()), cwd: PathBuf::new() };
         let fault = read(&sources, &mut io::repeat(b' ')).unwrap_err();
         assert!(fault.message().contains("16 MiB"), "{fault}");
     }

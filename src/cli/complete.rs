@@ -94,9 +94,9 @@ struct Known {
 }
 
 /// Everything that is known without asking anybody; nothing when the configuration is unusable.
-#[expect(clippy::disallowed_methods, reason = "a completer is given only the current word")]
 fn known() -> Known {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    // A completer is given the current word only.
     let options = options(std::env::args_os());
     let approver = Arc::new(NoApprover);
     let nowhere = EventSink::nowhere();

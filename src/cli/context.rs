@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Global;
+use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
 use super::prompt::{self, TerminalApprover};
@@ -226,15 +227,6 @@ fn open_questions(configuration: &Configuration, starts: Starts<'_>) -> Vec<Trus
         }
     }
     requests
-}
-
-/// Whether `name` is the entry itself or one of its tools.
-fn owns(entry: &str, name: &str) -> bool {
-    match name.strip_prefix(entry) {
-        Some("") => true,
-        Some(rest) => rest.starts_with(['-', '.', '/', ':']) || rest.starts_with("__"),
-        None => false,
-    }
 }
 
 /// What a command gives back.

@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod commands;
 pub mod complete;
 pub mod context;
+pub mod entries;
 pub mod example;
 pub mod output;
 pub mod progress;

@@ -117,13 +117,12 @@ impl Progress {
 
 /// `[####      ]  40 %  copying`, or what is known of it.
 fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> Line {
-    const CELLS: usize = 20;
     let share = total.filter(|t| *t > 0.0 && t.is_finite()).map(|t| (progress / t).clamp(0.0, 1.0));
     let mut line = match share.filter(|share| share.is_finite()) {
         Some(share) => {
-            let full = (0..CELLS).filter(|cell| ((*cell as f64) + 0.5) / 20.0 < share).count();
+            let full = (0..20_u8).filter(|cell| (f64::from(*cell) + 0.5) / 20.0 < share).count();
             Line::of(Label::Good, format!("[{}", "#".repeat(full)))
-                .then(Label::Good, format!("{}]", " ".repeat(CELLS - full)))
+                .then(Label::Good, format!("{}]", " ".repeat(20 - full)))
                 .then(Label::Plain, format!(" {:>3.0} %", share * 100.0))
         }
         None => Line::of(Label::Dim, format!("progress {progress}")),

@@ -25,14 +25,44 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
         })
     }
+}
 
+/// Something that delivers signals.
+pub trait NextSignal {
     /// Waits for the next one.
-    pub async fn next(&mut self) -> Signal {
+    fn next(&mut self) -> impl Future<Output = Signal>;
+}
+
+impl NextSignal for Signals {
+    async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Signal::Interrupt,
             Some(()) = self.terminate.recv() => Signal::Terminate,
             Some(()) = self.hangup.recv() => Signal::Hangup,
             else => std::future::pending().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal as Number, getpid, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn real_signals_are_delivered_and_do_not_end_the_process() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut signals = Signals::new().unwrap();
+            for (number, signal) in [
+                (Number::INT, Signal::Interrupt),
+                (Number::TERM, Signal::Terminate),
+                (Number::HUP, Signal::Hangup),
+            ] {
+                kill_process(getpid(), number).unwrap();
+                assert_eq!(signals.next().await, signal);
+            }
+        });
     }
 }

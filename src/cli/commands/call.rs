@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::entries;
 use crate::cli::output::content::{self, Payload};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
@@ -106,16 +107,17 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     if let Some(path) = &args.save {
         save::check(path)?;
     }
-    let request = request(args, context)?;
+    let request = request(args, context).await?;
     let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
+    let blame = |fault| entries::blame(&assembly.configuration, &args.name, fault);
     if args.dry_run {
-        let preview = assembly.host.preview(&request).await?;
+        let preview = assembly.host.preview(&request).await.map_err(blame)?;
         return match format {
             Json | Yaml => context.door.value(format, &views::outcome::preview_json(&preview)),
             _ => context.door.page(&views::outcome::preview(&preview)),
         };
     }
-    let outcome = assembly.host.call(request).await?;
+    let outcome = assembly.host.call(request).await.map_err(blame)?;
     print(args, &context.door, format, &outcome)?;
     match outcome.fault() {
         Some(fault) if args.ignore_tool_error && fault.kind() == FaultKind::Tool => Ok(()),
@@ -124,10 +126,20 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     }
 }
 
-fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Fault> {
-    let cwd = context.environment.cwd();
-    let sources = Sources { words: &args.words, whole: args.args.as_deref(), cwd };
-    let arguments = arguments::read(&sources, &mut std::io::stdin().lock())?;
+async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Fault> {
+    let sources = Sources {
+        words: args.words.clone(),
+        whole: args.args.clone(),
+        cwd: context.environment.cwd(),
+    };
+    // Stdin and named pipes may keep their reader waiting; a signal must still be heard.
+    let arguments = if sources.may_wait() {
+        tokio::task::spawn_blocking(move || arguments::read(&sources, &mut std::io::stdin()))
+            .await
+            .map_err(|error| Fault::internal(format!("cannot read the arguments: {error}")))??
+    } else {
+        arguments::read(&sources, &mut std::io::empty())?
+    };
     let mut request = CallRequest::new(&args.name, arguments);
     request.servers.clone_from(&args.server);
     request.timeout = args.timeout;

@@ -1,11 +1,15 @@
 //! `toolhost list`.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
+use serde_json::Value;
 
 use crate::catalogue::filter::Query;
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::entries;
 use crate::cli::output::{Format, Line, Page, fault};
 use crate::cli::views;
 use crate::config::spec::{Configuration, ProfileSpec};
@@ -86,6 +90,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     let assembly = context.assemble(starts).await?;
     let query = query(args, context, &assembly.configuration)?;
     let catalogue = assembly.host.catalogue(&reach).await;
+    let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
+    let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
+    let known: BTreeSet<&str> = owners.chain(servers).collect();
+    entries::expect_servers(&assembly.configuration, &args.server, &known)?;
     let tools: Vec<&ToolDefinition> = query
         .select(&catalogue.tools)
         .into_iter()
@@ -97,8 +105,8 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     match format {
         Json | Yaml => {
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
-            let problems = found.map(fault::finding_json).collect();
-            let value = views::catalogue::json(&tools, &catalogue, problems);
+            let problems: Vec<Value> = found.map(fault::finding_json).collect();
+            let value = views::catalogue::json(&tools, &catalogue, &problems);
             context.door.value(format, &value)?;
         }
         Names => {

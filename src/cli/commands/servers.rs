@@ -1,14 +1,17 @@
 //! `toolhost servers`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::{Value, json};
 
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
+use crate::cli::entries;
 use crate::cli::output::{Format, Line, Page};
 use crate::cli::views;
-use crate::model::{Fault, ServerStatus};
+use crate::model::ServerStatus;
 
 /// Show the servers: whether they answer, how fast, and what they offer.
 ///
@@ -33,7 +36,8 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
     let starts = if args.declared { Starts::Nothing } else { Starts::Servers(&args.names) };
     let assembly = context.assemble(starts).await?;
     let known = assembly.host.servers();
-    check_names(&args.names, &known)?;
+    let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+    entries::expect_servers(&assembly.configuration, &args.names, &names)?;
     let servers = if args.declared || known.is_empty() {
         let wanted = |s: &ServerStatus| args.names.is_empty() || args.names.contains(&s.name);
         known.into_iter().filter(wanted).collect()
@@ -63,19 +67,4 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
         }
     }
     views::server::verdict(&servers).map_or(Ok(()), |fault| Err(fault.into()))
-}
-
-fn check_names(names: &[String], known: &[ServerStatus]) -> Result<(), Fault> {
-    match names.iter().find(|name| !known.iter().any(|server| server.name == **name)) {
-        None => Ok(()),
-        Some(name) => {
-            let fault = Fault::usage(format!("there is no server '{name}'"));
-            let known: Vec<&str> = known.iter().map(|server| server.name.as_str()).collect();
-            Err(if known.is_empty() {
-                fault.hint("no server is configured; they are declared in mcp.yaml")
-            } else {
-                fault.hint(format!("known servers: {}", known.join(", ")))
-            })
-        }
-    }
 }

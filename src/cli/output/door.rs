@@ -119,6 +119,11 @@ impl Door {
         self.wishes.verbose
     }
 
+    /// Whether failures are written as JSON, so that nothing else should be said about them.
+    pub fn speaks_json(&self) -> bool {
+        self.wishes.json
+    }
+
     /// Writes a page to stdout.
     ///
     /// # Errors

@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn colour_follows_flag_then_variables_then_terminal() {
         use ColourChoice::{Always, Auto, Never};
-        let cases: [(ColourChoice, bool, &[(&str, &str)], bool); 10] = [
+        type Vars = &'static [(&'static str, &'static str)];
+        let cases: [(ColourChoice, bool, Vars, bool); 10] = [
             (Auto, true, &[("TERM", "xterm")], true),
             (Auto, false, &[("TERM", "xterm")], false),
             (Auto, true, &[("TERM", "dumb")], false),

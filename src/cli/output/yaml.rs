@@ -67,22 +67,19 @@ fn child(out: &mut String, value: &Value, depth: usize) {
         }
         Value::String(text) => {
             out.push(' ');
-            match literal(text) {
-                Some((head, lines)) => {
-                    out.push_str(head);
-                    out.push('\n');
-                    for line in lines {
-                        if !line.is_empty() {
-                            indent(out, depth + 1);
-                            out.push_str(&line);
-                        }
-                        out.push('\n');
-                    }
+            let Some((head, lines)) = literal(text) else {
+                out.push_str(&scalar(text));
+                out.push('\n');
+                return;
+            };
+            out.push_str(head);
+            out.push('\n');
+            for line in lines {
+                if !line.is_empty() {
+                    indent(out, depth + 1);
+                    out.push_str(&line);
                 }
-                None => {
-                    out.push_str(&scalar(text));
-                    out.push('\n');
-                }
+                out.push('\n');
             }
         }
         leaf => {

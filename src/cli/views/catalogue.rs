@@ -80,7 +80,7 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
 }
 
 /// The documented JSON of `list`.
-pub fn json(tools: &[&ToolDefinition], catalogue: &Catalogue, problems: Vec<Value>) -> Value {
+pub fn json(tools: &[&ToolDefinition], catalogue: &Catalogue, problems: &[Value]) -> Value {
     let servers: Vec<Value> = catalogue
         .servers
         .iter()
@@ -117,7 +117,8 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
             return Some(only.clone());
         }
         let message = format!("none of {} answered", plural(faults.len(), "server", "servers"));
-        let fault = Fault::new(first.kind(), message).details(faults.iter().flat_map(evidence));
+        let fault = Fault::new(first.kind(), message)
+            .details(faults.iter().flat_map(|fault| evidence(fault)));
         return Some(match first.hint_text() {
             Some(hint) => fault.hint(hint),
             None => fault,
@@ -131,7 +132,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
     };
     let fault =
         Fault::partial(message).details(incomplete.iter().flat_map(|server| match &server.fault {
-            Some(fault) => evidence(&fault),
+            Some(fault) => evidence(fault),
             None => vec![format!("server '{}': some of its tools are missing", server.name)],
         }));
     Some(match fault::decisive(faults.iter().copied()).and_then(Fault::hint_text) {
@@ -141,7 +142,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
 }
 
 /// A failed server in a few lines: the failure and the server's last words.
-fn evidence(fault: &&Fault) -> Vec<String> {
+fn evidence(fault: &Fault) -> Vec<String> {
     const LAST_WORDS: usize = 3;
     let details = fault.detail_lines();
     let skip = details.len().saturating_sub(LAST_WORDS);
@@ -347,7 +348,7 @@ mod tests {
         let tool = builtin("calculator", "Computes");
         let dead = Fault::unreachable("exited").server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
-        let value = json(&[&tool], &catalogue, Vec::new());
+        let value = json(&[&tool], &catalogue, &[]);
         assert_snapshot!(json_text::pretty(&value), @r#"
         {
           "tools": [

@@ -1,0 +1,111 @@
+//! Names that mean an entry of a file: what to say when the entry is out of service or is not there.
+
+use std::collections::BTreeSet;
+
+use crate::config::spec::{Configuration, DisabledEntry};
+use crate::model::{Fault, FaultKind};
+
+/// Checks that every name in `names` is one of `known` servers.
+///
+/// # Errors
+/// A configuration fault for an entry that is out of service, a usage fault for one that is not
+/// there.
+pub fn expect_servers(
+    configuration: &Configuration,
+    names: &[String],
+    known: &BTreeSet<&str>,
+) -> Result<(), Fault> {
+    let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) else {
+        return Ok(());
+    };
+    if let Some(entry) = configuration.disabled.iter().find(|entry| entry.name == *name) {
+        return Err(out_of_service(entry));
+    }
+    let fault = Fault::usage(format!("there is no server '{name}'"));
+    if known.is_empty() {
+        return Err(fault.hint("no server is configured; they are declared in mcp.yaml"));
+    }
+    let known: Vec<&str> = known.iter().copied().collect();
+    Err(fault.hint(format!("known: {}", known.join(", "))))
+}
+
+/// The reason why a name is unknown, when that is an entry out of service; otherwise the fault as
+/// it is.
+pub fn blame(configuration: &Configuration, name: &str, fault: Fault) -> Fault {
+    // A name in service failed for another reason, even if a second entry of that name is broken.
+    let in_service = configuration.tools.iter().any(|tool| owns(tool.definition.name.tool(), name))
+        || configuration.servers.iter().any(|server| owns(&server.name, name));
+    if fault.kind() != FaultKind::Usage || in_service {
+        return fault;
+    }
+    match configuration.disabled.iter().find(|entry| owns(&entry.name, name)) {
+        Some(entry) => out_of_service(entry),
+        None => fault,
+    }
+}
+
+fn out_of_service(entry: &DisabledEntry) -> Fault {
+    let problem = &entry.problem;
+    let mut fault =
+        Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));
+    if let Some(place) = &problem.place {
+        fault = fault.place(place.clone());
+    }
+    match &problem.hint {
+        Some(hint) => fault.hint(hint),
+        None => fault,
+    }
+}
+
+/// Whether `name` is the entry itself or one of its tools, with any of the separators.
+pub fn owns(entry: &str, name: &str) -> bool {
+    match name.strip_prefix(entry) {
+        Some("") => !entry.is_empty(),
+        Some(rest) if !entry.is_empty() => {
+            rest.starts_with(['-', '.', '/', ':']) || rest.starts_with("__")
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::spec::FileRole;
+    use crate::model::Problem;
+
+    fn configuration() -> Configuration {
+        let problem = Problem::error("variable 'TOKEN' is not set").hint("export TOKEN");
+        let entry = DisabledEntry { name: "github".to_owned(), role: FileRole::Servers, problem };
+        Configuration { disabled: vec![entry], ..Configuration::default() }
+    }
+
+    #[test]
+    fn a_tool_of_a_broken_entry_is_a_matter_of_configuration() {
+        for name in ["github", "github-search", "github.search", "github__search"] {
+            let fault = blame(&configuration(), name, Fault::usage("unknown tool"));
+            assert_eq!(fault.kind().exit_code(), 9, "{name}");
+            assert!(fault.message().contains("TOKEN"));
+            assert_eq!(fault.hint_text(), Some("export TOKEN"));
+        }
+    }
+
+    #[test]
+    fn other_faults_stay_as_they_are() {
+        let other = blame(&configuration(), "githubber", Fault::usage("unknown tool"));
+        assert_eq!(other.kind().exit_code(), 2);
+        let other = blame(&configuration(), "github-search", Fault::timeout("5 s"));
+        assert_eq!(other.kind().exit_code(), 7);
+    }
+
+    #[test]
+    fn an_unknown_server_lists_the_known_ones() {
+        let known = BTreeSet::from(["a", "b"]);
+        let check = |name: &str| expect_servers(&configuration(), &[name.to_owned()], &known);
+        assert!(check("a").is_ok());
+        assert_eq!(check("github").unwrap_err().kind().exit_code(), 9);
+        let unknown = check("c").unwrap_err();
+        assert_eq!(unknown.kind().exit_code(), 2);
+        assert_eq!(unknown.hint_text(), Some("known: a, b"));
+    }
+}
