@@ -104,7 +104,7 @@ impl Context {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
         let assembly = assembly::assemble(
             &self.options(),
-            Arc::clone(&self.environment),
+            &self.environment,
             Arc::new(approver),
             self.events(),
         )?;
@@ -142,11 +142,9 @@ impl Context {
             tools: global.tools.clone(),
             servers: global.mcp.clone(),
             profile: global.profile.clone(),
-            trust_all: global.trust
-                || self.environment.var("TOOLHOST_TRUST").is_some_and(|value| value == "1"),
+            trust_all: global.trust,
             insecure: global.insecure,
             require_record: global.require_record,
-            strict: global.strict,
         }
     }
 

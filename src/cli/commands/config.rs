@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::assembly;
 use crate::cli::context::{Context, Outcome, count};
 use crate::cli::output::{Format, Line};
 use crate::cli::views::configuration;
@@ -52,8 +53,8 @@ pub fn run(args: &ConfigArgs, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     if let ConfigAction::Schema { file } = args.action {
         let schema = match file {
-            SchemaOf::Tools => schema::tools_schema(),
-            SchemaOf::Mcp => schema::servers_schema(),
+            SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
+            SchemaOf::Mcp => schema::servers_file(),
         };
         return door.value(format, &schema);
     }
