@@ -97,7 +97,7 @@ fn a_project_is_asked_about_once_and_again_after_a_change() {
     let shown = request.lines.join("\n");
     assert!(shown.starts_with("command: sh -c 'x␊y'\ndirectory: "), "{shown}");
     assert!(shown.contains("environment: TOKEN_NAME=***"), "{shown}");
-    assert!(shown.contains("program: /") && shown.contains("warning: a shell runs"), "{shown}");
+    assert!(shown.contains("found at: /") && shown.contains("warning: a shell runs"), "{shown}");
     assert_eq!(request.previous, None);
 
     let mut store = TrustStore::open(Some(&room.state())).unwrap();
