@@ -157,13 +157,13 @@ mod tests {
         tool
     }
 
-    fn object(value: Value) -> JsonObject {
+    fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
     }
 
     #[test]
     fn unknown_keys_are_told_where_the_schema_is_closed_by_its_silence() {
-        let arguments = object(json!({"mesage": 1, "zzz": 2}));
+        let arguments = object(&json!({"mesage": 1, "zzz": 2}));
         let schema = json!({"properties": {"message": {}}});
         let told: Vec<String> =
             unknown_keys(&arguments, &schema).iter().map(ToString::to_string).collect();

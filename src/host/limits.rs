@@ -12,10 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::model::{Source, Speed, ToolDefinition};
 
 /// Bounds every call, all attempts and pauses together.
-pub const MAX_TOTAL: Duration = Duration::from_secs(300);
+pub const MAX_TOTAL: Duration = Duration::from_mins(5);
 
 /// How long a server may be silent when nothing else is said.
-pub const IDLE: Duration = Duration::from_secs(60);
+pub const IDLE: Duration = Duration::from_mins(1);
 
 /// Bounds starting a server and listing its tools, should its provider fail to.
 pub const LISTING: Duration = Duration::from_secs(65);
@@ -107,7 +107,7 @@ mod tests {
         let mut patient = tool(Source::Internal);
         patient.timeout = Some(Duration::from_secs(1_000));
         assert_eq!(Limits::of(&patient, None).total, MAX_TOTAL);
-        let asked = Duration::from_secs(900);
+        let asked = Duration::from_mins(15);
         assert_eq!(Limits::of(&patient, Some(asked)).total, asked);
         assert_eq!(Limits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
     }

@@ -43,7 +43,8 @@ pub fn jitter(identity: &str) -> f64 {
     let hash = identity.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    f64::from((hash >> 32) as u32 ^ hash as u32) / f64::from(u32::MAX)
+    let upper = u32::try_from(hash >> 32).unwrap_or(u32::MAX);
+    f64::from(upper) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -144,17 +144,17 @@ impl ToolHost {
             return Ok(());
         }
         let known = self.components(&self.local_answers());
-        for server in servers.iter().filter(|server| !known.contains(server)) {
-            if let Some(fault) = self.out_of_service(server) {
-                return Err(fault);
-            }
-            let fault = Fault::usage(format!("unknown server '{server}'"));
-            return Err(match naming::nearest(server, known.iter().map(String::as_str)) {
-                Some(near) => fault.hint(format!("did you mean '{near}'?")),
-                None => fault.hint("`toolhost servers` shows all servers"),
-            });
+        let Some(server) = servers.iter().find(|server| !known.contains(server)) else {
+            return Ok(());
+        };
+        if let Some(fault) = self.out_of_service(server) {
+            return Err(fault);
         }
-        Ok(())
+        let fault = Fault::usage(format!("unknown server '{server}'"));
+        Err(match naming::nearest(server, known.iter().map(String::as_str)) {
+            Some(near) => fault.hint(format!("did you mean '{near}'?")),
+            None => fault.hint("`toolhost servers` shows all servers"),
+        })
     }
 
     /// Resolves a name among candidates. Tools that the profile hides do not count, unless
