@@ -8,6 +8,8 @@ use crate::config::spec::Configuration;
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
 use crate::model::{EventSink, Fault};
+use crate::provider::Kind;
+use crate::providers;
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +38,11 @@ pub struct Assembly {
     pub configuration: Configuration,
     /// Variables and directories.
     pub environment: Arc<dyn Environment>,
+}
+
+/// Every kind of internal tool. The order is that in which an entry without a kind is offered.
+pub fn kinds() -> Vec<Kind> {
+    vec![providers::builtin::kind(), providers::command::kind()]
 }
 
 /// Reads the configuration and builds the host. Starts nothing.

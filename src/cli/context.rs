@@ -11,8 +11,9 @@ use super::progress::Progress;
 use super::prompt::{self, TerminalApprover};
 use crate::assembly::{self, Assembly, Options};
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, Trust, TrustRequest};
+use crate::config::spec::{Configuration, KindWords, Trust, TrustRequest};
 use crate::config::trust_store::TrustStore;
+use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
 use crate::model::{EventSink, Fault, FaultKind};
@@ -136,14 +137,30 @@ impl Context {
         })
     }
 
+    /// Reads the configuration alone.
+    pub fn load(&self) -> Configuration {
+        let words: Vec<KindWords> = assembly::kinds().iter().map(|kind| kind.words).collect();
+        config::load(&self.load_request(), &words, &*self.environment)
+    }
+
+    /// What to read.
+    pub fn load_request(&self) -> LoadRequest {
+        let global = &self.global;
+        LoadRequest {
+            tools: global.tools.clone(),
+            servers: global.mcp.clone(),
+            trust_all: global.trust,
+        }
+    }
+
     fn options(&self) -> Options {
         let global = &self.global;
         Options {
             tools: global.tools.clone(),
             servers: global.mcp.clone(),
             profile: global.profile.clone(),
-            trust_all: global.trust
-                || self.environment.var("TOOLHOST_TRUST").is_some_and(|value| value == "1"),
+            // The variable that means the same is read with the files.
+            trust_all: global.trust,
             insecure: global.insecure,
             require_record: global.require_record,
             strict: global.strict,

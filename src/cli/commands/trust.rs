@@ -70,8 +70,7 @@ pub async fn run(args: &TrustArgs, context: &Context) -> Outcome {
 }
 
 async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
-    let assembly = context.build()?;
-    let requests = open(&assembly.configuration, args.file.as_deref());
+    let requests = open(&context.load(), args.file.as_deref());
     if requests.is_empty() {
         context.door.note(&Line::plain("nothing to allow"));
         return Ok(());

@@ -375,7 +375,7 @@ mod tests {
               "retries": 0,
               "scope": "global",
               "version": null,
-              "fingerprint": "sha256:000000000000000000000000000000000000000000000000000000000000000a"
+              "fingerprint": "sha256:a7258cb8a3080f867a65246581b72943480f5d0364e77d16b79d79f1944b816d"
             }
           ],
           "servers": [
