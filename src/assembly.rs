@@ -3,7 +3,6 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -33,14 +32,10 @@ use crate::util::process;
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `--tools`.
-    pub tools: Vec<PathBuf>,
-    /// `--mcp`.
-    pub servers: Vec<PathBuf>,
+    /// Which files to read, and whether all of them are trusted.
+    pub files: LoadRequest,
     /// `--profile`.
     pub profile: Option<String>,
-    /// `--trust`, or `TOOLHOST_TRUST=1`.
-    pub trust_all: bool,
     /// `--insecure`.
     pub insecure: bool,
     /// `--require-record`.
@@ -75,24 +70,20 @@ pub fn assemble(
     approver: Arc<dyn Approver>,
     events: EventSink,
 ) -> Result<Assembly, Fault> {
-    let request = LoadRequest {
-        tools: options.tools.clone(),
-        servers: options.servers.clone(),
-        trust_all: options.trust_all,
-    };
-    let mut configuration = load(&request, &kind_words(), environment.as_ref());
+    let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
     process::adopt_orphans();
     let watch = ListWatch::default();
-    let events = watch.sink(events);
+    let masker = masker(&configuration.servers);
+    let events = watch.sink(masker.events(events));
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, environment))
         .providers(servers(&configuration, options, environment, &events))
         .policy(configuration.policy.clone())
         .approver(approver)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
-        .masker(masker(&configuration.servers))
+        .masker(masker)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )
@@ -117,10 +108,8 @@ fn internal_providers(
     configuration: &mut Configuration,
     environment: &Arc<dyn Environment>,
 ) -> Vec<Arc<dyn ToolProvider>> {
-    let context = KindContext {
-        environment: Arc::clone(environment),
-        state_dir: environment.state_dir(),
-    };
+    let context =
+        KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
     let mut providers = Vec::new();
     for kind in kinds() {
         let specs: Vec<ToolSpec> =
@@ -147,18 +136,24 @@ fn servers(
         events: events.clone(),
         insecure: options.insecure,
     };
-    let provider =
-        |spec: &ServerSpec| Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>;
+    let provider = |spec: &ServerSpec| {
+        Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
+    };
     configuration.servers.iter().map(provider).collect()
 }
 
-fn profile(name: Option<&str>, configuration: &Configuration) -> Result<Option<ProfileSpec>, Fault> {
+fn profile(
+    name: Option<&str>,
+    configuration: &Configuration,
+) -> Result<Option<ProfileSpec>, Fault> {
     let Some(name) = name else { return Ok(None) };
     configuration.profiles.get(name).cloned().map(Some).ok_or_else(|| {
         let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
         let fault = Fault::usage(format!("unknown profile '{name}'"));
         match known.as_slice() {
-            [] => fault.hint("no profiles are configured; they stand under `profiles:` in tools.yaml"),
+            [] => {
+                fault.hint("no profiles are configured; they stand under `profiles:` in tools.yaml")
+            }
             known => fault.hint(format!("known profiles: {}", known.join(", "))),
         }
     })
@@ -197,7 +192,9 @@ fn masker(servers: &[ServerSpec]) -> Masker {
                 secrets.extend(
                     headers
                         .iter()
-                        .filter(|(name, _)| names_secret(name) || name.eq_ignore_ascii_case("cookie"))
+                        .filter(|(name, _)| {
+                            names_secret(name) || name.eq_ignore_ascii_case("cookie")
+                        })
                         .map(|(name, value)| (name.as_str(), value.expose_secret())),
                 );
                 if let AuthSpec::Bearer { token, variable } = auth {

@@ -13,6 +13,7 @@ use crate::assembly::{self, Assembly, Options};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
 use crate::config::trust_store::TrustStore;
+use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
 use crate::model::{EventSink, Fault, FaultKind};
@@ -136,15 +137,38 @@ impl Context {
         })
     }
 
+    /// Reads the configuration alone.
+    pub fn load(&self) -> Configuration {
+        config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
+    }
+
+    /// Reads the configuration alone, with every question of trust open that is not answered in
+    /// the record.
+    pub fn load_untrusting(&self) -> Configuration {
+        let request = LoadRequest { trust_all: false, ..self.load_request() };
+        config::load(&request, &assembly::kind_words(), &*self.environment)
+    }
+
+    /// What to read.
+    pub fn load_request(&self) -> LoadRequest {
+        LoadRequest {
+            tools: self.global.tools.clone(),
+            servers: self.global.mcp.clone(),
+            trust_all: self.trusts_all(),
+        }
+    }
+
+    /// Whether this run trusts whatever its files would start.
+    pub fn trusts_all(&self) -> bool {
+        self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
+    }
+
     fn options(&self) -> Options {
-        let global = &self.global;
         Options {
-            tools: global.tools.clone(),
-            servers: global.mcp.clone(),
-            profile: global.profile.clone(),
-            trust_all: global.trust,
-            insecure: global.insecure,
-            require_record: global.require_record,
+            files: self.load_request(),
+            profile: self.global.profile.clone(),
+            insecure: self.global.insecure,
+            require_record: self.global.require_record,
         }
     }
 
@@ -172,7 +196,7 @@ impl Context {
             }
             return Err(fault);
         }
-        if errors > 0 {
+        if errors > 0 && self.door.verbosity() > 0 {
             self.door.warn(&format!(
                 "{} out of service, see 'toolhost config check'",
                 plural(errors, "entry is", "entries are")

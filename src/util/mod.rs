@@ -3,8 +3,8 @@
 //! Owns: ports for time and ids, units, the one sanitiser for untrusted text, bounded buffers,
 //! atomic files. Never does: know a tool, a server or a command.
 
-pub mod base64;
 pub mod append;
+pub mod base64;
 pub mod clock;
 pub mod ids;
 pub mod jq;

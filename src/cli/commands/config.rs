@@ -1,12 +1,13 @@
 //! `toolhost config`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
 
 use crate::assembly;
-use crate::cli::context::{Context, Outcome, count};
-use crate::cli::output::{Format, Line};
-use crate::cli::views::configuration;
-use crate::config::schema;
+use crate::cli::context::{Context, Outcome, count, plural};
+use crate::cli::output::{Format, Line, Page};
+use crate::cli::views::configuration as view;
+use crate::config::{schema, show};
 use crate::model::Fault;
 
 /// Check and show the configuration.
@@ -22,7 +23,7 @@ pub struct ConfigArgs {
 pub enum ConfigAction {
     /// List every problem with its place; exit with 9 when there is an error.
     Check,
-    /// Show every entry with its place; secrets are masked.
+    /// Show every value with its place; secrets are masked.
     Show,
     /// Show where files were looked for and which were read.
     Paths,
@@ -49,41 +50,55 @@ pub enum SchemaOf {
 /// # Errors
 /// What is wrong with the configuration.
 pub fn run(args: &ConfigArgs, context: &Context) -> Outcome {
-    let door = &context.door;
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
-    if let ConfigAction::Schema { file } = args.action {
-        let schema = match file {
-            SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
-            SchemaOf::Mcp => schema::servers_file(),
-        };
-        return door.value(format, &schema);
-    }
-    let assembly = context.build()?;
-    let loaded = &assembly.configuration;
-    let text = format == Format::Text;
     match args.action {
-        ConfigAction::Show if text => door.page(&configuration::page(loaded)),
-        ConfigAction::Show => door.value(format, &configuration::json(loaded)),
-        ConfigAction::Paths if text => {
-            door.page(&configuration::paths(loaded, &*context.environment))
+        ConfigAction::Check => check(context, format),
+        ConfigAction::Show => {
+            let values = show::show(&context.load_request(), &*context.environment);
+            answer(context, format, || view::values(&values), || view::values_json(&values))
         }
         ConfigAction::Paths => {
-            door.value(format, &configuration::paths_json(loaded, &*context.environment))
+            let loaded = context.load();
+            let environment = &*context.environment;
+            let page = || view::paths(&loaded, environment);
+            answer(context, format, page, || view::paths_json(&loaded, environment))
         }
-        ConfigAction::Check | ConfigAction::Schema { .. } => {
-            if text {
-                door.page(&configuration::findings(&loaded.problems))?;
-            } else {
-                door.value(format, &configuration::findings_json(&loaded.problems))?;
-            }
-            let (errors, warnings) = count(loaded);
-            let tally = configuration::tally(errors, warnings);
-            if errors > 0 || (context.global.strict && warnings > 0) {
-                return Err(Fault::config(format!("{tally} in the configuration")).into());
-            }
-            let entries = loaded.tools.len() + loaded.servers.len();
-            door.note(&Line::plain(format!("{entries} entries, {tally}")));
-            Ok(())
+        ConfigAction::Schema { file } => {
+            let schema = match file {
+                SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
+                SchemaOf::Mcp => schema::servers_file(),
+            };
+            // A schema is JSON whatever it is asked for as.
+            let format = if format == Format::Yaml { format } else { Format::Json };
+            context.door.value(format, &schema)
         }
+    }
+}
+
+fn check(context: &Context, format: Format) -> Outcome {
+    // The kinds find problems of their own when they are built.
+    let mut loaded = context.build()?.configuration;
+    loaded.problems.extend(schema::check_schemas(&loaded));
+    let problems = &loaded.problems;
+    answer(context, format, || view::findings(problems), || view::findings_json(problems))?;
+    let (errors, warnings) = count(&loaded);
+    let tally = view::tally(errors, warnings);
+    if errors > 0 || (context.global.strict && warnings > 0) {
+        return Err(Fault::config(format!("{tally} in the configuration")).into());
+    }
+    let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");
+    context.door.note(&Line::plain(format!("{entries}, {tally}")));
+    Ok(())
+}
+
+fn answer(
+    context: &Context,
+    format: Format,
+    page: impl FnOnce() -> Page,
+    value: impl FnOnce() -> Value,
+) -> Outcome {
+    match format {
+        Format::Text => context.door.page(&page()),
+        _ => context.door.value(format, &value()),
     }
 }
