@@ -88,7 +88,7 @@ fn wait(command: Command, context: &Context) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Fault::internal(format!("cannot wait for anything: {error}")))?;
-    let outcome = runtime.block_on(Box::pin(supervise(command, context)));
+    let outcome = runtime.block_on(supervise(command, context));
     // A thread may still be reading from the terminal: a question that a signal made pointless.
     runtime.shutdown_background();
     outcome
@@ -98,7 +98,7 @@ async fn supervise(command: Command, context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
     let work = perform(command, context);
-    let (outcome, stopped) = heed(work, &mut signals, &context.cancel).await;
+    let (outcome, stopped) = Box::pin(heed(work, &mut signals, &context.cancel)).await;
     let at_once = matches!(stopped, Some(Stopped { at_once: true, .. }));
     let late = farewell(context, &mut signals, at_once).await;
     match stopped.map(|stopped| stopped.by).or(late) {
