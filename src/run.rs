@@ -96,7 +96,7 @@ fn wait(command: Command, context: &Context) -> Outcome {
 async fn supervise(command: Command, context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
-    let work = perform(command, context);
+    let work = Box::pin(perform(command, context));
     let (outcome, stopped) = heed(work, &mut signals, &context.cancel).await;
     let at_once = matches!(stopped, Some(Stopped { at_once: true, .. }));
     let late = farewell(context, &mut signals, at_once).await;
@@ -117,11 +117,10 @@ struct Stopped {
 /// Waits for `work`. A signal fires `cancel` and gives the work a moment to end; a second one, or
 /// the end of that moment, drops it where it stands.
 async fn heed(
-    work: impl Future<Output = Outcome>,
+    mut work: impl Future<Output = Outcome> + Unpin,
     signals: &mut impl NextSignal,
     cancel: &CancellationToken,
 ) -> (Outcome, Option<Stopped>) {
-    let mut work = std::pin::pin!(work);
     let by = tokio::select! {
         outcome = &mut work => return (outcome, None),
         signal = signals.next() => signal,
@@ -199,7 +198,7 @@ mod tests {
         let mut signals = Script(signals.iter().copied().collect());
         let cancel = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let work = work(cancel.clone());
+        let work = Box::pin(work(cancel.clone()));
         runtime.block_on(heed(work, &mut signals, &cancel))
     }
 
