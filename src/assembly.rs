@@ -1,15 +1,34 @@
 //! The only place that names every provider kind: specifications in, a [`ToolHost`] out.
+//!
+//! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
+//! which everything ends. Never does: ask, print, or start anything by itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use secrecy::ExposeSecret as _;
+
+use crate::audit::{AuditLog, Masker};
+use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
-use crate::config::spec::Configuration;
+use crate::config::load::load;
+use crate::config::secrets::names_secret;
+use crate::config::spec::{
+    AuthSpec, Configuration, Endpoint, KindWords, ProfileSpec, RecordSpec, ServerSpec, ToolSpec,
+};
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
+use crate::host::builder::ToolHostBuilder;
+use crate::host::listings::ListWatch;
+use crate::host::records::RecorderSet;
+use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
-use crate::provider::Kind;
-use crate::providers;
+use crate::provider::{Kind, KindContext, ToolProvider};
+use crate::providers::mcp::{McpProvider, McpSetup};
+use crate::providers::{builtin, command};
+use crate::stats::Spool;
+use crate::util::clock::SystemClock;
+use crate::util::process;
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +45,6 @@ pub struct Options {
     pub insecure: bool,
     /// `--require-record`.
     pub require_record: bool,
-    /// `--strict`.
-    pub strict: bool,
 }
 
 /// A host and what it was built from.
@@ -36,24 +53,164 @@ pub struct Assembly {
     pub host: Arc<ToolHost>,
     /// What was loaded.
     pub configuration: Configuration,
-    /// Variables and directories.
-    pub environment: Arc<dyn Environment>,
 }
 
-/// Every kind of internal tool. The order is that in which an entry without a kind is offered.
+/// The registry of kinds of internal tools. The first kind that claims an entry has it.
 pub fn kinds() -> Vec<Kind> {
-    vec![providers::builtin::kind(), providers::command::kind()]
+    vec![builtin::kind(), command::kind()]
+}
+
+/// How files speak of each kind.
+pub fn kind_words() -> Vec<KindWords> {
+    kinds().into_iter().map(|kind| kind.words).collect()
 }
 
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
-/// What is wrong with the configuration as a whole.
+/// An unknown profile.
 pub fn assemble(
-    _options: &Options,
-    _environment: Arc<dyn Environment>,
-    _approver: Arc<dyn Approver>,
-    _events: EventSink,
+    options: &Options,
+    environment: &Arc<dyn Environment>,
+    approver: Arc<dyn Approver>,
+    events: EventSink,
 ) -> Result<Assembly, Fault> {
-    Err(Fault::internal("the assembly is not part of this branch"))
+    let request = LoadRequest {
+        tools: options.tools.clone(),
+        servers: options.servers.clone(),
+        trust_all: options.trust_all,
+    };
+    let mut configuration = load(&request, &kind_words(), environment.as_ref());
+    let profile = profile(options.profile.as_deref(), &configuration)?;
+    // Whatever a server or tool leaves behind becomes ours to end.
+    process::adopt_orphans();
+    let watch = ListWatch::default();
+    let events = watch.sink(events);
+    let host = ToolHostBuilder::default()
+        .providers(internal_providers(&mut configuration, environment))
+        .providers(servers(&configuration, options, environment, &events))
+        .policy(configuration.policy.clone())
+        .approver(approver)
+        .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
+        .masker(masker(&configuration.servers))
+        .routing_weights(
+            configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
+        )
+        .disabled(configuration.disabled.clone())
+        .profile(profile)
+        .require_record(options.require_record)
+        .cwd(environment.cwd())
+        .events(events)
+        .watch(watch)
+        .build();
+    Ok(Assembly { host: Arc::new(host), configuration })
+}
+
+/// Ends everything: the providers, and then whatever their children left behind.
+pub async fn close(host: &ToolHost) {
+    host.close().await;
+    process::end_orphans();
+}
+
+/// One provider for each kind that has entries. What a kind refuses is added to the problems.
+fn internal_providers(
+    configuration: &mut Configuration,
+    environment: &Arc<dyn Environment>,
+) -> Vec<Arc<dyn ToolProvider>> {
+    let context =
+        KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
+    let mut providers = Vec::new();
+    for kind in kinds() {
+        let specs: Vec<ToolSpec> =
+            configuration.tools.iter().filter(|t| t.kind == kind.words.key).cloned().collect();
+        if specs.is_empty() {
+            continue;
+        }
+        let built = (kind.build)(specs, &context);
+        configuration.problems.extend(built.problems);
+        providers.extend(built.provider);
+    }
+    providers
+}
+
+fn servers(
+    configuration: &Configuration,
+    options: &Options,
+    environment: &Arc<dyn Environment>,
+    events: &EventSink,
+) -> Vec<Arc<dyn ToolProvider>> {
+    let setup = McpSetup {
+        environment: Arc::clone(environment),
+        eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
+        events: events.clone(),
+        insecure: options.insecure,
+    };
+    let provider = |spec: &ServerSpec| {
+        Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
+    };
+    configuration.servers.iter().map(provider).collect()
+}
+
+fn profile(
+    name: Option<&str>,
+    configuration: &Configuration,
+) -> Result<Option<ProfileSpec>, Fault> {
+    let Some(name) = name else { return Ok(None) };
+    configuration.profiles.get(name).cloned().map(Some).ok_or_else(|| {
+        let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
+        let fault = Fault::usage(format!("unknown profile '{name}'"));
+        match known.as_slice() {
+            [] => {
+                fault.hint("no profiles are configured; they stand under `profiles:` in tools.yaml")
+            }
+            known => fault.hint(format!("known profiles: {}", known.join(", "))),
+        }
+    })
+}
+
+fn recorders(
+    configuration: &Configuration,
+    environment: &dyn Environment,
+    events: &EventSink,
+) -> RecorderSet {
+    let state_dir = environment.state_dir();
+    let kept = |spec: &RecordSpec| spec.enabled.then(|| spec.path.clone().ok_or(state_dir.clone()));
+    let audit = kept(&configuration.audit).and_then(|place| match place {
+        Ok(path) => Some(AuditLog::at(path, configuration.audit.sync)),
+        Err(dir) => dir.map(|dir| AuditLog::in_state_dir(&dir, configuration.audit.sync)),
+    });
+    let spool = kept(&configuration.stats).and_then(|place| match place {
+        Ok(path) => Some(Spool::at(path, configuration.stats.sync)),
+        Err(dir) => dir.map(|dir| Spool::in_state_dir(&dir, configuration.stats.sync)),
+    });
+    let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
+    RecorderSet::new(audit, spool, Arc::new(SystemClock), events.clone(), user)
+}
+
+/// The values that must never be recorded or shown, by the names they have in the files.
+fn masker(servers: &[ServerSpec]) -> Masker {
+    let mut secrets: Vec<(&str, &str)> = Vec::new();
+    for server in servers {
+        match &server.endpoint {
+            Endpoint::Stdio { env, .. } => secrets.extend(
+                env.iter()
+                    .filter(|(name, _)| names_secret(name))
+                    .map(|(name, value)| (name.as_str(), value.expose_secret())),
+            ),
+            Endpoint::Http { headers, auth, .. } => {
+                secrets.extend(
+                    headers
+                        .iter()
+                        .filter(|(name, _)| {
+                            names_secret(name) || name.eq_ignore_ascii_case("cookie")
+                        })
+                        .map(|(name, value)| (name.as_str(), value.expose_secret())),
+                );
+                if let AuthSpec::Bearer { token, variable } = auth {
+                    secrets.push((variable.as_deref().unwrap_or("token"), token.expose_secret()));
+                }
+            }
+        }
+    }
+    Masker::new(secrets)
 }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{call, completions, config, inspect, list, servers, trust};
 use crate::cli::complete;
@@ -146,7 +147,7 @@ async fn farewell(
         return None;
     }
     tokio::select! {
-        _ = tokio::time::timeout(FAREWELL, host.close()) => None,
+        _ = tokio::time::timeout(FAREWELL, assembly::close(&host)) => None,
         signal = signals.next() => Some(signal),
     }
 }

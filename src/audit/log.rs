@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    fn object(value: Value) -> JsonObject {
+    fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
     }
 
@@ -251,8 +251,8 @@ mod tests {
     fn an_intent_and_an_outcome_are_one_line_each() {
         let root = tempfile::tempdir().unwrap();
         let log = AuditLog::in_state_dir(root.path(), false);
-        let now = Duration::from_micros(1_700_000_000_500_000);
-        log.intent(now, &intent(&object(json!({"key": "a\nb"})))).unwrap();
+        let now = Duration::from_millis(1_700_000_000_500);
+        log.intent(now, &intent(&object(&json!({"key": "a\nb"})))).unwrap();
         log.outcome(
             now,
             &OutcomeRow {
@@ -279,7 +279,7 @@ mod tests {
     fn a_row_is_bounded_and_stays_json() {
         let root = tempfile::tempdir().unwrap();
         let log = AuditLog::in_state_dir(root.path(), false);
-        let large = object(json!({ "text": "é\"\n".repeat(100_000) }));
+        let large = object(&json!({ "text": "é\"\n".repeat(100_000) }));
         let tool = "é".repeat(50_000);
         log.intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();
         let lines = lines(&log);

@@ -263,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> JsonObject {
+    fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
     }
 
@@ -282,7 +282,7 @@ mod tests {
             "$defs": {"Key": {"type": "string", "writeOnly": true}}
         });
         let masked = Masker::default().arguments(
-            &object(json!({
+            &object(&json!({
                 "a": "1", "b": "2", "c": {"x": 3}, "d": "4",
                 "e": {"inner": "5", "outer": "6"}, "f": ["7"], "g": "8"
             })),
@@ -304,7 +304,7 @@ mod tests {
             assert!(!names_secret(key), "{key}");
         }
         let masked = Masker::default().arguments(
-            &object(json!({"token": "x", "n": {"password": "y"}, "secret": 5})),
+            &object(&json!({"token": "x", "n": {"password": "y"}, "secret": 5})),
             &json!({}),
         );
         assert_eq!(
@@ -339,7 +339,7 @@ mod tests {
 
     fn base64(bytes: &[u8]) -> String {
         let mut padded = bytes.to_vec();
-        while padded.len() % 3 != 0 {
+        while !padded.len().is_multiple_of(3) {
             padded.push(0);
         }
         base64_core(&padded, 0, STANDARD)
@@ -360,7 +360,7 @@ mod tests {
                 let masked = masker.text(&text);
                 prop_assert!(masked.contains("‹secret:NAME›"), "{} -> {}", text, masked);
             }
-            let arguments = object(json!({ "deep": [{ "x": all }], all.clone(): 1 }));
+            let arguments = object(&json!({ "deep": [{ "x": all }], all.clone(): 1 }));
             let masked = Value::Object(masker.arguments(&arguments, &json!({}))).to_string();
             let escaped = serde_json::to_string(&secret).unwrap();
             prop_assert!(!masked.contains(escaped.trim_matches('"')));

@@ -126,7 +126,7 @@ fn number(n: &Number, out: &mut String) {
         return;
     }
     match n.as_f64() {
-        Some(v) if v == 0.0 => out.push('0'),
+        Some(0.0) => out.push('0'),
         Some(v) if v.is_finite() && (1e-6..1e21).contains(&v.abs()) => {
             let _ignored = write!(out, "{v}");
         }

@@ -100,8 +100,8 @@ fn known() -> Known {
     let options = options(std::env::args_os());
     let approver = Arc::new(NoApprover);
     let nowhere = EventSink::nowhere();
-    match assembly::assemble(&options, Arc::clone(&environment), approver, nowhere) {
-        Ok(assembly) => look(&assembly),
+    match assembly::assemble(&options, &environment, approver, nowhere) {
+        Ok(assembly) => look(&assembly, environment.as_ref()),
         Err(_) => Known::default(),
     }
 }
@@ -125,9 +125,9 @@ fn options(words: impl Iterator<Item = OsString>) -> Options {
     options
 }
 
-fn look(assembly: &Assembly) -> Known {
+fn look(assembly: &Assembly, environment: &dyn Environment) -> Known {
     let configuration = &assembly.configuration;
-    let mut known = read(&*assembly.environment, configuration);
+    let mut known = read(environment, configuration);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         let declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));

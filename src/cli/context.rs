@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::prompt::{self, TerminalApprover};
 use crate::assembly::{self, Assembly, Options};
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, KindWords, Trust, TrustRequest};
+use crate::config::spec::{Configuration, Trust, TrustRequest};
 use crate::config::trust_store::TrustStore;
 use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
@@ -105,7 +105,7 @@ impl Context {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
         let assembly = assembly::assemble(
             &self.options(),
-            Arc::clone(&self.environment),
+            &self.environment,
             Arc::new(approver),
             self.events(),
         )?;
@@ -139,8 +139,7 @@ impl Context {
 
     /// Reads the configuration alone.
     pub fn load(&self) -> Configuration {
-        let words: Vec<KindWords> = assembly::kinds().iter().map(|kind| kind.words).collect();
-        config::load(&self.load_request(), &words, &*self.environment)
+        config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
     }
 
     /// What to read.
@@ -163,7 +162,6 @@ impl Context {
             trust_all: global.trust,
             insecure: global.insecure,
             require_record: global.require_record,
-            strict: global.strict,
         }
     }
 

@@ -32,9 +32,7 @@ pub fn load(
             || environment.var("TOOLHOST_TRUST").is_some_and(|value| value == "1"),
     };
     loader.gathered.configuration.problems = found.problems;
-    for candidate in &found.files {
-        loader.file(candidate, true);
-    }
+    loader.files(&found.files, true);
     loader.finish(found.searched)
 }
 
@@ -47,22 +45,24 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Loads one file; `may_discover` is false for files of a `discover:` directory.
-    fn file(&mut self, candidate: &Candidate, may_discover: bool) {
-        let role = candidate.role;
-        let (text, parsed) = match open(candidate) {
-            Ok(opened) => opened,
-            Err(problem) => {
-                self.problem(problem);
-                return;
+    /// Loads files in order; `may_discover` is false for files of a `discover:` directory.
+    fn files(&mut self, candidates: &[Candidate], may_discover: bool) {
+        for (candidate, opened) in candidates.iter().zip(open_all(candidates)) {
+            match opened {
+                Ok((text, parsed)) => self.file(candidate, &text, parsed, may_discover),
+                Err(problem) => self.problem(problem),
             }
-        };
+        }
+    }
+
+    fn file(&mut self, candidate: &Candidate, text: &str, parsed: Parsed, may_discover: bool) {
+        let role = candidate.role;
         self.gathered.configuration.files.push(LoadedFile {
             path: candidate.path.clone(),
             role,
             layer: candidate.layer,
         });
-        let mut file = self.context(candidate, &text, parsed.duplicates);
+        let mut file = self.context(candidate, text, parsed.duplicates);
         match role {
             FileRole::Servers => {
                 file.defaults = parsed.root.get("defaults").cloned();
@@ -185,9 +185,8 @@ impl Loader<'_> {
             match discover::directory(&directory) {
                 Err(why) => findings.error(node.place(), why),
                 Ok(paths) => {
-                    for path in paths {
-                        self.file(&Candidate { path, ..from.clone() }, false);
-                    }
+                    let files = paths.into_iter().map(|path| Candidate { path, ..from.clone() });
+                    self.files(&files.collect::<Vec<_>>(), false);
                 }
             }
         }
@@ -232,6 +231,31 @@ fn order(configuration: &mut Configuration) {
     });
 }
 
+/// Opens files, several at a time when there are many: parsing is most of the work of loading.
+fn open_all(candidates: &[Candidate]) -> Vec<Result<(String, Parsed), Problem>> {
+    /// Fewer files are not worth a thread.
+    const MANY: usize = 4;
+    const MOST_THREADS: usize = 8;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    if candidates.len() < MANY || threads == 1 {
+        return candidates.iter().map(open).collect();
+    }
+    std::thread::scope(|scope| {
+        let share = candidates.len().div_ceil(threads);
+        let workers: Vec<_> = candidates
+            .chunks(share)
+            .map(|chunk| (chunk, scope.spawn(|| chunk.iter().map(open).collect::<Vec<_>>())))
+            .collect();
+        let finish =
+            |(chunk, worker): (&[Candidate], std::thread::ScopedJoinHandle<'_, Vec<_>>)| {
+                // A worker that panicked met a bug; its files are opened here, where it shows.
+                worker.join().unwrap_or_else(|_| chunk.iter().map(open).collect())
+            };
+        workers.into_iter().flat_map(finish).collect()
+    })
+}
+
+/// Reads and parses one file.
 pub(super) fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
     let (source, text) = if let Some(text) = candidate.embedded_text() {
         (SourceText::new(&candidate.path, text), text.to_owned())

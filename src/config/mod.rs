@@ -14,7 +14,7 @@ pub mod parse;
 pub mod read;
 mod resolve;
 pub mod schema;
-mod secrets;
+pub mod secrets;
 pub mod show;
 pub mod spec;
 mod trust;

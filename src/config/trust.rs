@@ -97,9 +97,9 @@ pub(super) fn program_lines(argv: &[String], file: &FileContext<'_>) -> Vec<Stri
     let Some(command) = argv.first() else { return Vec::new() };
     let mut lines = Vec::new();
     match find_program(command, file) {
-        None => lines.push(format!("program: {command} (not found)")),
+        None => lines.push("found at: nowhere".to_owned()),
         Some(program) => {
-            lines.push(format!("program: {}", program.display()));
+            lines.push(format!("found at: {}", program.display()));
             let project = file.base_dir.canonicalize().unwrap_or_else(|_| file.base_dir.clone());
             if program.starts_with(&project) {
                 lines.push("warning: the program is part of the project".to_owned());

@@ -8,8 +8,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::read::reason;
-use super::spec::TrustRequest;
+use super::spec::{Configuration, Trust, TrustRequest};
 use crate::model::{Fault, Problem};
+
+/// What a person would have to allow before everything in `configuration` may start.
+pub fn pending(configuration: &Configuration) -> Vec<TrustRequest> {
+    let tools = configuration.tools.iter().map(|tool| &tool.trust);
+    let servers = configuration.servers.iter().map(|server| &server.trust);
+    let asked = |trust: &Trust| match trust {
+        Trust::Ask(request) => Some(request.clone()),
+        Trust::Trusted => None,
+    };
+    tools.chain(servers).filter_map(asked).collect()
+}
 
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 16 << 20;

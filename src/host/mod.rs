@@ -5,66 +5,161 @@
 //! read configuration files.
 
 pub mod approval;
+pub mod arguments;
+pub mod builder;
+pub mod coerce;
+pub mod limits;
+pub mod listings;
+pub mod policy;
 pub mod recorder;
+pub mod records;
 pub mod request;
+pub mod retry;
 pub mod validate;
 
-use std::sync::Arc;
+mod attempt;
+mod dispatch;
+mod ledger;
+mod output;
+mod router;
 
-use crate::catalogue::Catalogue;
-use crate::model::{Fault, ServerStatus, ToolDefinition};
-use crate::provider::{Preview, ToolProvider};
-use request::{CallOutcome, CallRequest, Reach};
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::join_all;
+
+use crate::audit::Masker;
+use crate::catalogue::build::{self, Contribution};
+use crate::catalogue::{Catalogue, ServerListing, filter};
+use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
+use crate::model::{EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolDefinition};
+use crate::util::clock::Clock;
+use crate::util::ids::Ids;
+use approval::Approver;
+use builder::ToolHostBuilder;
+use limits::Permits;
+use listings::Member;
+use recorder::Recorder;
+use request::Reach;
 
 /// The single gateway to all tools.
 pub struct ToolHost {
-    #[expect(dead_code, reason = "filled in with the dispatch path")]
-    providers: Vec<Arc<dyn ToolProvider>>,
+    members: Vec<Arc<Member>>,
+    policy: Vec<PolicyRule>,
+    approver: Arc<dyn Approver>,
+    recorder: Arc<dyn Recorder>,
+    masker: Masker,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    events: EventSink,
+    profile: Option<ProfileSpec>,
+    require_record: bool,
+    cwd: PathBuf,
+    environment: BTreeMap<String, String>,
+    metadata: JsonObject,
+    session: String,
+    routing_weights: HashMap<String, f64>,
+    disabled: Vec<DisabledEntry>,
+    permits: Permits,
+    version: AtomicU64,
 }
 
 impl ToolHost {
-    /// One list of everything; contacts what `reach` says, all at once.
-    pub async fn catalogue(&self, _reach: &Reach) -> Catalogue {
-        todo!()
+    /// Starts putting a host together.
+    pub fn builder() -> ToolHostBuilder {
+        ToolHostBuilder::default()
+    }
+
+    /// One list of everything; contacts what `reach` says, all at once. One bad server costs only
+    /// itself: its declared tools stay, marked unavailable. The host's profile is applied.
+    pub async fn catalogue(&self, reach: &Reach) -> Catalogue {
+        let asked = |member: &Member| match (reach, &member.server) {
+            (Reach::Declared, _) => !member.is_remote(),
+            (Reach::Everything, _) | (Reach::Servers(_), None) => true,
+            (Reach::Servers(names), Some(server)) => names.contains(server),
+        };
+        let parts = join_all(self.members.iter().map(|member| async {
+            if asked(member) {
+                Some(member.contribute().await)
+            } else if *reach == Reach::Declared {
+                Some(member.contribute_declared())
+            } else {
+                None
+            }
+        }))
+        .await;
+        let mut local = Vec::new();
+        let mut servers: Vec<Contribution> = Vec::new();
+        for (member, part) in self.members.iter().zip(parts) {
+            match part {
+                Some(part) if member.server.is_some() => servers.push(part),
+                Some(part) => local.push(part),
+                None => {}
+            }
+        }
+        let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut catalogue = build::build(version, local, servers);
+        if let Some(profile) = &self.profile {
+            catalogue.tools.retain(|tool| filter::shows(profile, tool));
+        }
+        if let Reach::Servers(names) = reach {
+            catalogue.servers.extend(names.iter().filter(|n| !self.has_server(n)).map(|name| {
+                let fault = Fault::usage(format!("unknown server '{name}'"));
+                ServerListing { name: name.clone(), fault: Some(fault), partial: false }
+            }));
+        }
+        catalogue
     }
 
     /// Finds the one tool a person means, contacting no more servers than needed.
     ///
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
-    pub async fn find(&self, _name: &str, _servers: &[String]) -> Result<ToolDefinition, Fault> {
-        todo!()
-    }
-
-    /// What a call would send or start.
-    ///
-    /// # Errors
-    /// As [`ToolHost::call`], as far as nothing is sent.
-    pub async fn preview(&self, _request: &CallRequest) -> Result<Preview, Fault> {
-        todo!()
-    }
-
-    /// Runs one call through its whole life.
-    ///
-    /// # Errors
-    /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
-    /// After dispatch the fault is inside the outcome.
-    pub async fn call(&self, _request: CallRequest) -> Result<CallOutcome, Fault> {
-        todo!()
+    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
+        let route = self.route(name, servers, limits::LISTING).await?;
+        Ok(route.tool.definition.clone())
     }
 
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        todo!()
+        let servers = self.members.iter().filter_map(|member| member.provider.as_server());
+        servers.map(crate::provider::Server::status).collect()
     }
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.
-    pub async fn check_servers(&self, _names: &[String]) -> Vec<ServerStatus> {
-        todo!()
+    pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
+        let wanted = self.members.iter().filter(|member| {
+            names.is_empty() || member.server.as_ref().is_some_and(|name| names.contains(name))
+        });
+        let checks = wanted.filter_map(|member| member.provider.as_server()).map(|server| async {
+            match tokio::time::timeout(limits::LISTING, server.check()).await {
+                Ok(status) => status,
+                Err(_elapsed) => {
+                    let mut status = server.status();
+                    let fault = Fault::timeout("gives no sign of life").server(&status.name);
+                    status.state = ServerState::Failed(fault);
+                    status
+                }
+            }
+        });
+        join_all(checks).await
     }
 
     /// Ends everything that was started, all providers at once. Idempotent.
     pub async fn close(&self) {
-        todo!()
+        // Each provider bounds its farewell; the bound here is for one that does not.
+        let all = join_all(self.members.iter().map(|member| member.provider.close()));
+        let _elapsed = tokio::time::timeout(limits::GRACE * 2, all).await;
+    }
+
+    fn has_server(&self, name: &str) -> bool {
+        self.members.iter().any(|member| member.server.as_deref() == Some(name))
     }
 }

@@ -2,7 +2,22 @@
 
 use std::time::Duration;
 
+use thiserror::Error;
+
 use crate::model::{CallId, FaultKind, JsonObject, Source};
+
+/// Why a record was not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// The place of the record is not what it should be (a symbolic link, another user's file):
+    /// somebody may be hiding something, so nothing is run.
+    #[error("{0}")]
+    Unsafe(String),
+    /// It could not be written. Shown as a warning; never costs the call, unless the user asked
+    /// for records to be required.
+    #[error("{0}")]
+    Lost(String),
+}
 
 /// A call that is about to be dispatched.
 #[derive(Debug, Clone)]
@@ -46,18 +61,17 @@ pub struct Outcome<'a> {
 
 /// Keeps records. Called by dispatch itself, so nothing is lost; must not wait for anybody.
 pub trait Recorder: Send + Sync {
-    /// Writes the intent. An error is shown as a warning and never costs the call, unless the
-    /// user asked for records to be required.
+    /// Writes the intent.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn intent(&self, intent: &Intent<'_>) -> Result<(), String>;
+    fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError>;
 
     /// Writes the outcome.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), String>;
+    fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError>;
 }
 
 /// Keeps nothing.
@@ -65,11 +79,11 @@ pub trait Recorder: Send + Sync {
 pub struct NoRecorder;
 
 impl Recorder for NoRecorder {
-    fn intent(&self, _intent: &Intent<'_>) -> Result<(), String> {
+    fn intent(&self, _intent: &Intent<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn outcome(&self, _outcome: &Outcome<'_>) -> Result<(), String> {
+    fn outcome(&self, _outcome: &Outcome<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 }

@@ -536,10 +536,13 @@ impl<'a> Handshake<'a> {
                 return Action::Wait;
             }
             Arrival::Failed { id, fault } => {
-                return match id.as_i64() {
-                    Some(DISCOVER_ID | INITIALIZE_ID) => self.lifecycle.hear(Heard::Gone(fault)),
-                    _ => Action::Wait,
+                // The wire reports the end of every exchange, settled or not.
+                let open = match id.as_i64() {
+                    Some(DISCOVER_ID) => self.lifecycle.waits_for_discover(),
+                    Some(INITIALIZE_ID) => self.lifecycle.waits_for_initialize(),
+                    _ => false,
                 };
+                return if open { self.lifecycle.hear(Heard::Gone(fault)) } else { Action::Wait };
             }
             Arrival::Closed(fault) => return self.lifecycle.hear(Heard::Gone(fault)),
         };

@@ -154,6 +154,16 @@ impl Lifecycle {
         }
     }
 
+    /// Whether an answer to `server/discover` is still expected.
+    pub fn waits_for_discover(&self) -> bool {
+        matches!(self.discover, Asked::Pending)
+    }
+
+    /// Whether an answer to `initialize` is still expected.
+    pub fn waits_for_initialize(&self) -> bool {
+        matches!(self.initialize, Asked::Pending)
+    }
+
     fn send_discover(&mut self) -> Step {
         self.discover = Asked::Pending;
         Step::Discover

@@ -5,7 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stderr,
+    clippy::string_slice,
     clippy::disallowed_methods,
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]
@@ -14,6 +14,7 @@ mod behaviours;
 mod faults;
 mod fixture;
 mod hostile;
+mod room;
 mod support;
 mod terminal;
 mod tidy;

@@ -65,10 +65,7 @@ pub fn run(args: &ConfigArgs, context: &Context) -> Outcome {
         }
         ConfigAction::Schema { file } => {
             let schema = match file {
-                SchemaOf::Tools => {
-                    let words: Vec<_> = assembly::kinds().iter().map(|kind| kind.words).collect();
-                    schema::tools_file(&words)
-                }
+                SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
                 SchemaOf::Mcp => schema::servers_file(),
             };
             // A schema is JSON whatever it is asked for as.

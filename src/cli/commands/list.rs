@@ -101,7 +101,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         .collect();
     let answered = has_answer(args, &catalogue.tools);
     let verdict = views::catalogue::verdict(&catalogue, answered);
-    complete::remember(&*assembly.environment, &assembly.configuration, &catalogue);
+    complete::remember(&*context.environment, &assembly.configuration, &catalogue);
     match format {
         Json | Yaml => {
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);

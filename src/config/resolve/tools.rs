@@ -148,7 +148,9 @@ fn said_by_kind(entry: &Node) -> String {
 
 /// The argv of an entry that names one.
 fn program(entry: &Node) -> Option<Vec<String>> {
-    entry.get("command").and_then(|node| node.as_texts().ok()).filter(|argv| !argv.is_empty())
+    let words = |key| entry.get(key).and_then(|node| node.as_texts().ok()).unwrap_or_default();
+    let argv = [words("command"), words("args")].concat();
+    (entry.get("command").is_some() && !argv.is_empty()).then_some(argv)
 }
 
 fn name(entry: &Node) -> Result<String, Problem> {

@@ -35,7 +35,7 @@ pub struct Checker {
 
 #[derive(Debug)]
 enum Way {
-    Plain(Plain),
+    Plain(Box<Plain>),
     Full { full: Arc<Full>, suspicious: bool },
     Unchecked(String),
 }
@@ -52,7 +52,7 @@ impl Checker {
             Err(reason) => return Way::Unchecked(reason),
         };
         if let Some(plain) = Plain::compile(schema) {
-            return Way::Plain(plain);
+            return Way::Plain(Box::new(plain));
         }
         let suspicious = survey.suspicious;
         let compiled = if suspicious {

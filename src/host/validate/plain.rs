@@ -44,13 +44,13 @@ struct Part {
     max_length: Option<u64>,
     min_items: Option<u64>,
     max_items: Option<u64>,
-    properties: Vec<(String, Part)>,
+    properties: Vec<(String, Self)>,
     required: Vec<String>,
     additional: Additional,
-    items: Option<Box<Part>>,
-    any_of: Vec<Part>,
+    items: Option<Box<Self>>,
+    any_of: Vec<Self>,
     /// The target of a reference, which must fit too.
-    target: Option<Box<Part>>,
+    target: Option<Box<Self>>,
 }
 
 #[derive(Debug, Clone)]
@@ -273,7 +273,6 @@ impl Part {
 
     fn number(&self, number: &Number, say: &mut impl FnMut(&dyn Fn(Path) -> Violation)) {
         let Some(value) = number.as_f64() else { return };
-        type Broken = fn(f64, f64) -> bool;
         let bounds: [(&Option<Limit>, &str, Broken); 4] = [
             (&self.minimum, "at least", |value, limit| value < limit),
             (&self.maximum, "at most", |value, limit| value > limit),
@@ -304,6 +303,9 @@ impl Part {
         }
     }
 }
+
+/// Whether a number breaks a limit.
+type Broken = fn(f64, f64) -> bool;
 
 enum Property<'a> {
     Known(&'a Part),

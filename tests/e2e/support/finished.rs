@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Sandbox;
 
 /// The documented exit codes.
-pub const EXIT_CODES: [i32; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 129, 130, 143];
+const EXIT_CODES: [i32; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 129, 130, 143];
 
 /// How long killed processes may take to disappear after toolhost has exited.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -151,7 +151,7 @@ fn settled(room: &Sandbox) -> Vec<String> {
 
 /// What a terminal might obey, or a reader might not see, in some output; `None` when there is
 /// nothing of the kind.
-pub fn forbidden(bytes: &[u8]) -> Option<String> {
+fn forbidden(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Some(format!("bytes that are not UTF-8 at {}", error.valid_up_to())),

@@ -52,15 +52,13 @@ impl Fixture {
 
     /// Its entry in `mcp.yaml`, without indentation.
     pub fn entry(&self) -> String {
-        match self.url() {
-            Some(url) => format!("url: {url}\n"),
-            None => {
-                let quoted = |text: &String| Value::from(text.as_str()).to_string();
-                let arguments: Vec<String> = self.command[1..].iter().map(quoted).collect();
-                let program = quoted(&self.command[0]);
-                format!("command: {program}\nargs: [{}]\n", arguments.join(", "))
-            }
+        if let Some(url) = self.url() {
+            return format!("url: {url}\n");
         }
+        let quoted = |text: &String| Value::from(text.as_str()).to_string();
+        let arguments: Vec<String> = self.command[1..].iter().map(quoted).collect();
+        let program = quoted(&self.command[0]);
+        format!("command: {program}\nargs: [{}]\n", arguments.join(", "))
     }
 }
 
@@ -68,8 +66,8 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         if let Some((mut child, _)) = self.listening.take() {
             // It may have died of its own fault.
-            if child.kill().is_err() {}
-            if child.wait().is_err() {}
+            child.kill().ok();
+            child.wait().ok();
         }
     }
 }

@@ -5,7 +5,7 @@ mod fixture;
 mod pty;
 mod sandbox;
 
-pub use finished::{EXIT_CODES, Finished, forbidden};
+pub use finished::Finished;
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
 pub use sandbox::{Run, Sandbox};

@@ -23,8 +23,13 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Starts the binary with the terminal as stdin, stdout, stderr and controlling terminal.
-    pub fn start(room: &Sandbox, arguments: &[&str]) -> Self {
+    /// Starts the binary on a terminal.
+    pub fn toolhost(room: &Sandbox, arguments: &[&str]) -> Self {
+        Self::program(room, env!("CARGO_BIN_EXE_toolhost"), arguments)
+    }
+
+    /// Starts a program with the terminal as stdin, stdout, stderr and controlling terminal.
+    pub fn program(room: &Sandbox, program: &str, arguments: &[&str]) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -36,7 +41,7 @@ impl Pty {
         };
         // `setsid --ctty` gives a session and a controlling terminal without unsafe code here.
         let child = Command::new("setsid")
-            .args(["--ctty", env!("CARGO_BIN_EXE_toolhost")])
+            .args(["--ctty", program])
             .args(arguments)
             .env_clear()
             .envs(room.environment())

@@ -18,7 +18,7 @@ use super::{Finished, Fixture};
 /// machine is no fault.
 const LIMIT: Duration = Duration::from_secs(30);
 /// How long the pipes of a process that has exited may stay open.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN: Duration = Duration::from_secs(3);
 
 /// One room. What runs in it carries the room's path in its environment (`HOME`), so that
 /// whatever is left behind can be found.
@@ -47,16 +47,7 @@ impl Sandbox {
 
     /// Writes a file below the working directory.
     pub fn file(&self, name: &str, text: &str) -> &Self {
-        self.put(&format!("work/{name}"), text)
-    }
-
-    /// Writes a file of the user's own, trusted configuration directory.
-    pub fn user_file(&self, name: &str, text: &str) -> &Self {
-        self.put(&format!("config/toolhost/{name}"), text)
-    }
-
-    fn put(&self, path: &str, text: &str) -> &Self {
-        let path = self.path(path);
+        let path = self.path("work").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
@@ -87,9 +78,18 @@ impl Sandbox {
     /// A run of the binary in this room, not started yet. No file is named: the configuration is
     /// looked up as a user's would be.
     pub fn toolhost<'a>(&'a self, arguments: impl IntoIterator<Item = &'a str>) -> Run<'a> {
+        self.program(env!("CARGO_BIN_EXE_toolhost"), arguments)
+    }
+
+    /// A run of any program.
+    pub fn program<'a>(
+        &'a self,
+        program: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Run<'a> {
         Run {
             room: self,
-            program: PathBuf::from(env!("CARGO_BIN_EXE_toolhost")),
+            program: PathBuf::from(program),
             arguments: arguments.into_iter().map(str::to_owned).collect(),
             environment: self.environment(),
             stdin: Vec::new(),
@@ -155,7 +155,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         for (pid, _) in inhabitants(self.root.path()) {
             // It may have gone by itself in between.
-            if kill_process(pid, Signal::KILL).is_err() {}
+            kill_process(pid, Signal::KILL).ok();
         }
     }
 }
@@ -238,12 +238,12 @@ impl<'a> Run<'a> {
         if let Some(mut pipe) = child.stdin.take() {
             let bytes = self.stdin;
             // A reader that leaves early is judged by its exit code, not by this write.
-            std::thread::spawn(move || if pipe.write_all(&bytes).is_err() {});
+            std::thread::spawn(move || pipe.write_all(&bytes).ok());
         }
         Running {
             stdout: collect(child.stdout.take().unwrap()),
             stderr: collect(child.stderr.take().unwrap()),
-            command: format!("toolhost {}", self.arguments.join(" ")),
+            command: command_line(&self.program, &self.arguments),
             room: self.room,
             limit: self.limit,
             started,
@@ -290,7 +290,10 @@ impl Running<'_> {
             }
         };
         let took = self.started.elapsed();
-        let drained = |pipe: &mpsc::Receiver<Vec<u8>>| pipe.recv_timeout(DRAIN);
+        let deadline = Instant::now() + DRAIN;
+        let drained = |pipe: &mpsc::Receiver<Vec<u8>>| {
+            pipe.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        };
         let (stdout, stderr) = (drained(&self.stdout), drained(&self.stderr));
         Finished {
             pipes_closed: stdout.is_ok() && stderr.is_ok(),
@@ -305,6 +308,11 @@ impl Running<'_> {
             peak_rss,
         }
     }
+}
+
+fn command_line(program: &Path, arguments: &[String]) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name} {}", arguments.join(" "))
 }
 
 /// Reads a pipe to its end in a thread of its own.

@@ -86,12 +86,15 @@ impl Shared {
                 Ok(End::Over(reason)) => reason,
                 Ok(End::Broken(fault)) | Err(fault) => return Err(fault),
             };
-            if let Some(stray) = &stray {
-                return Err(not_the_answer(stray, id));
-            }
             let legacy = locked(&self.session).era() != Some(Era::Modern);
-            if !(resumable && legacy && trail.last_id.is_some()) {
-                return Err(Fault::unreachable(format!("{reason} before the answer came")));
+            let resumes = resumable && legacy && trail.last_id.is_some();
+            match &stray {
+                Some(stray @ Glance::Other(_)) => return Err(not_the_answer(stray, id)),
+                Some(stray) if !resumes => return Err(not_the_answer(stray, id)),
+                None if !resumes => {
+                    return Err(Fault::unreachable(format!("{reason} before the answer came")));
+                }
+                _ => {}
             }
             if SystemClock.now().duration_since(begun) >= self.limits.steady {
                 tries = 0;
@@ -190,7 +193,7 @@ impl Shared {
     }
 
     /// Pushes the messages of one connection until it ends or the answer to `id` came. An answer
-    /// to something else is remembered in `stray`.
+    /// to something else, or what is no JSON, is remembered in `stray`.
     async fn read_events(
         &self,
         stream: &mut Stream,
@@ -214,6 +217,7 @@ impl Shared {
                 match seen {
                     Some(Glance::Answer) => return Ok(End::Answered),
                     Some(other @ Glance::Other(_)) => *stray = Some(other),
+                    Some(other @ Glance::Unreadable(_)) => *stray = stray.take().or(Some(other)),
                     _ => {}
                 }
             }
@@ -270,7 +274,7 @@ impl Shared {
 
     /// How long to wait before connection number `attempt` (from 1).
     fn wait(&self, trail: &Trail, attempt: u32) -> Duration {
-        let jitter = uuid::Uuid::new_v4().as_u128() as u8;
+        let jitter = uuid::Uuid::new_v4().as_bytes()[0];
         wait(self.limits.reconnect_wait, trail.retry, attempt, jitter)
     }
 }

@@ -11,7 +11,8 @@
 //! - When it succeeds, exactly one ending follows: the [`Arrival::Message`] with the request's id,
 //!   or [`Arrival::Failed`]. A message that came instead of the answer (an error without an id, an
 //!   answer to another id, no JSON) is pushed first, with `stream_of` naming the request, and
-//!   `Failed` after it.
+//!   `Failed` after it. Ids are found by a shallow reading: a message too deep to be parsed still
+//!   is the answer.
 //! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
 //!   are faults whose `evidence` is `{"http_status": N}`.
 //! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
@@ -118,6 +119,20 @@ impl Shared {
     async fn push(&self, arrival: Arrival) {
         self.outbox.push(self.secrets.clean_arrival(arrival)).await;
     }
+
+    /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
+    fn note(&self, text: &str) {
+        self.outbox.note(self.secrets.clean(text));
+    }
+
+    /// Why a request has no outcome.
+    fn stopped(&self) -> Fault {
+        if self.closed.is_cancelled() {
+            closed()
+        } else {
+            Fault::unreachable("the request was cancelled")
+        }
+    }
 }
 
 fn closed() -> Fault {
@@ -139,7 +154,7 @@ impl Wire for HttpWire {
                 // A task of its own: an abandoned `send` must still be able to say what it
                 // waited for, until it is cancelled.
                 tokio::spawn(Box::pin(shared.request(frame, id, exchange, accepted)));
-                acceptance.await.unwrap_or_else(|_| Err(closed()))
+                acceptance.await.unwrap_or_else(|_| Err(self.shared.stopped()))
             }
             FrameKind::Notification { cancels: Some(id), .. } => {
                 let id = id.clone();

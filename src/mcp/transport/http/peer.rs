@@ -1,9 +1,9 @@
 //! A small HTTP/1.1 server for the tests of this room: real sockets, scripted per test.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -117,6 +117,7 @@ type Script = dyn Fn(usize, &Heard) -> Reply + Send + Sync;
 pub(super) struct Peer {
     address: std::net::SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
+    gone: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -130,15 +131,20 @@ impl Peer {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let script: Arc<Script> = Arc::new(script);
         let log = Arc::clone(&heard);
+        let gone = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&gone);
         let task = tokio::spawn(async move {
             for connection in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
                 let (script, log) = (Arc::clone(&script), Arc::clone(&log));
+                let left = Arc::clone(&left);
                 // A client that goes away is part of many tests.
-                tokio::spawn(async move { serve(stream, connection, &*script, &log).await.ok() });
+                tokio::spawn(
+                    async move { serve(stream, connection, &*script, &log, &left).await.ok() },
+                );
             }
         });
-        Self { address, heard, task }
+        Self { address, heard, gone, task }
     }
 
     /// The URL of a path on this server.
@@ -149,6 +155,13 @@ impl Peer {
     /// Everything asked so far.
     pub(super) fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
+    }
+
+    /// Waits until a client went away that a [`Reply::Hang`] had kept waiting.
+    pub(super) async fn left_alone(&self) {
+        while self.gone.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until something was asked `n` times.
@@ -174,6 +187,7 @@ async fn serve(
     connection: usize,
     script: &Script,
     log: &Mutex<Vec<Heard>>,
+    gone: &AtomicUsize,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(heard) = read_request(&mut stream, &mut buffer, connection).await? {
@@ -188,8 +202,9 @@ async fn serve(
             Reply::Hang(bytes) => {
                 stream.write_all(&bytes).await?;
                 let mut rest = Vec::new();
-                stream.read_to_end(&mut rest).await?;
-                return Ok(());
+                let end = stream.read_to_end(&mut rest).await;
+                gone.fetch_add(1, Ordering::Relaxed);
+                return end.map(drop);
             }
             Reply::Reset(bytes) => {
                 stream.write_all(&bytes).await?;

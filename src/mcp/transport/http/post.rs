@@ -134,7 +134,7 @@ impl Shared {
         match posted.unwrap_or_else(|_| Err(no_headers("the request", limit)))? {
             Posted::Good(response) => {
                 if is_method(frame, "initialize") {
-                    self.note_session(response.headers()).await;
+                    self.note_session(response.headers());
                 }
                 self.accept_content(response, exchange).await
             }
@@ -143,11 +143,11 @@ impl Shared {
         }
     }
 
-    async fn note_session(&self, headers: &HeaderMap) {
+    fn note_session(&self, headers: &HeaderMap) {
         let Some(id) = headers.get(&headers::SESSION) else { return };
         let noted = locked(&self.session).remember(id);
         if let Err(noise) = noted {
-            self.push(Arrival::Noise(noise)).await;
+            self.note(&noise);
         }
     }
 
@@ -176,8 +176,7 @@ impl Shared {
                 match first {
                     None => Err(empty()),
                     Some(b'{' | b'[') if kind != "text/html" => {
-                        let noise = format!("JSON labelled as {shown}");
-                        self.push(Arrival::Noise(noise)).await;
+                        self.note(&format!("JSON labelled as {shown}"));
                         Ok(Accepted::Json(body, begun))
                     }
                     Some(_) => Err(Fault::protocol(format!("not an MCP endpoint: {shown}"))
@@ -248,7 +247,7 @@ impl Shared {
                     show(&guess)
                 );
                 *locked(&self.url) = guess;
-                self.push(Arrival::Noise(noise)).await;
+                self.note(&noise);
                 second
             }
         }

@@ -189,3 +189,31 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
 fn innermost_io<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     chain(error).filter_map(|cause| cause.downcast_ref()).last()
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::ServerName;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_for_another_host_names_its_hosts() {
+        let error = CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("a.example").unwrap(),
+            presented: vec!["b.example".to_owned(), "c.example".to_owned()],
+        };
+        let fault = tls_fault(&rustls::Error::InvalidCertificate(error), "a.example:443");
+        assert_eq!(
+            fault.message(),
+            "the certificate of a.example:443 is not accepted: wrong host, it is for b.example, \
+             c.example"
+        );
+    }
+
+    #[test]
+    fn the_error_inside_an_io_error_is_found() {
+        let inner = NoSuchHost { reason: "no".to_owned() };
+        let outer = io::Error::other(io::Error::other(inner));
+        assert!(find::<NoSuchHost>(&outer).is_some());
+    }
+}

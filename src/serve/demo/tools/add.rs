@@ -40,7 +40,7 @@ impl DemoTool for Add {
     async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { a, b } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refusal),
+            Err(reason) => return Ok(super::refused(reason)),
         };
         Ok(match sum(&a, &b) {
             Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),

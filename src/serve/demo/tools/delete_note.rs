@@ -41,7 +41,7 @@ impl DemoTool for DeleteNote {
     async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { name } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refusal),
+            Err(reason) => return Ok(super::refused(reason)),
         };
         Ok(if server.notes.delete(&name) {
             super::text(format!("deleted {name}"))

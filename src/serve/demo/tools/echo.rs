@@ -30,7 +30,7 @@ impl DemoTool for Echo {
     async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         Ok(match call.arguments::<Arguments>() {
             Ok(arguments) => super::text(arguments.message),
-            Err(refusal) => refusal,
+            Err(reason) => super::refused(reason),
         })
     }
 }

@@ -33,7 +33,7 @@ impl DemoTool for Fail {
             Ok(Arguments { message }) => {
                 super::refused(message.unwrap_or_else(|| "this tool always fails".to_owned()))
             }
-            Err(refusal) => refusal,
+            Err(reason) => super::refused(reason),
         })
     }
 }

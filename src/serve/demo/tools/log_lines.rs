@@ -56,7 +56,7 @@ impl DemoTool for LogLines {
     async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { count, level } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refusal),
+            Err(reason) => return Ok(super::refused(reason)),
         };
         if count > MOST {
             return Ok(super::refused(format!("'count' must be between 0 and {MOST}")));

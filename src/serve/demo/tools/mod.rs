@@ -62,10 +62,10 @@ impl Call {
     }
 
     /// The arguments as `T`; the error is what the caller gets to read.
-    fn arguments<T: DeserializeOwned>(&self) -> Result<T, CallToolResponse> {
+    fn arguments<T: DeserializeOwned>(&self) -> Result<T, String> {
         let arguments = self.request.arguments.clone().unwrap_or_default();
         serde_json::from_value(Value::Object(arguments))
-            .map_err(|error| refused(format!("wrong arguments: {error}")))
+            .map_err(|error| format!("wrong arguments: {error}"))
     }
 }
 

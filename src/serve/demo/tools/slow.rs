@@ -55,7 +55,7 @@ impl DemoTool for Slow {
     async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { seconds } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refusal),
+            Err(reason) => return Ok(super::refused(reason)),
         };
         if !(0.0..=MOST_SECONDS).contains(&seconds) {
             return Ok(super::refused("'seconds' must be between 0 and 30"));
@@ -78,7 +78,7 @@ async fn wait<Report: Future<Output = ()> + Send>(
     let mut unwanted = pin!(unwanted);
     let mut waited = Duration::ZERO;
     while waited < total {
-        let step = STEP.min(total - waited);
+        let step = STEP.min(total.saturating_sub(waited));
         tokio::select! {
             biased;
             () = &mut unwanted => return Err(waited),
@@ -97,7 +97,7 @@ async fn report(call: &Call, done: Duration, total: Duration) {
         .with_total(total)
         .with_message(format!("{done:.1} of {total:.1} s"));
     // A client that is gone ends the call by cancelling it; losing a notification changes nothing.
-    if call.context.peer.notify_progress(progress).await.is_err() {}
+    call.context.peer.notify_progress(progress).await.ok();
 }
 
 #[cfg(test)]
@@ -111,7 +111,10 @@ mod tests {
     #[tokio::test]
     async fn cancelling_ends_the_wait_at_the_step_it_is_in() {
         let cancelled = CancellationToken::new();
-        let report = |_| std::future::ready(cancelled.cancel());
+        let report = |_| {
+            cancelled.cancel();
+            std::future::ready(())
+        };
         assert_eq!(wait(Duration::from_secs(30), cancelled.cancelled(), report).await, Err(STEP));
     }
 
@@ -119,7 +122,10 @@ mod tests {
     async fn the_last_step_is_cut_to_the_total() {
         let steps = Mutex::new(Vec::new());
         let total = Duration::from_millis(150);
-        let report = |done| std::future::ready(steps.lock().unwrap().push(done));
+        let report = |done| {
+            steps.lock().unwrap().push(done);
+            std::future::ready(())
+        };
         assert_eq!(wait(total, std::future::pending(), report).await, Ok(()));
         assert_eq!(*steps.lock().unwrap(), [STEP, total]);
     }

@@ -86,7 +86,7 @@ impl DemoTool for WeatherReport {
     async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
         let Arguments { city, units } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refusal),
+            Err(reason) => return Ok(super::refused(reason)),
         };
         let (city, sky, celsius) = city.weather();
         let (temperature, units) = match units {

@@ -1,0 +1,199 @@
+//! From words of a command line to an object of arguments.
+//!
+//! Owns: what a text means, by the tool's schema and only by it. Never does: complain about the
+//! outcome — a text that does not become what the schema wants stays a text, and validation
+//! says so.
+
+use serde_json::Value;
+
+use super::request::ArgumentWord;
+use super::validate::{Path, Violation};
+use crate::model::JsonObject;
+
+/// How many references and alternatives are followed to find out what a property wants.
+const MAX_STEPS: usize = 64;
+
+/// Makes the arguments. The order of the words is kept.
+///
+/// # Errors
+/// Properties that were given twice: which one was meant cannot be known.
+pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<Violation>> {
+    let mut arguments = JsonObject::new();
+    let mut twice = Vec::new();
+    for word in words {
+        let (key, value) = match word {
+            ArgumentWord::Json { key, value } => (key, value.clone()),
+            ArgumentWord::Text { key, value } => {
+                let property = schema.get("properties").and_then(|p| p.get(key));
+                (key, property.map_or_else(|| value.as_str().into(), |p| text(value, p, schema)))
+            }
+        };
+        if arguments.insert(key.clone(), value).is_some() {
+            twice.push(Violation::new(Path::default().key(key), "is given twice"));
+        }
+    }
+    if twice.is_empty() { Ok(arguments) } else { Err(twice) }
+}
+
+/// What `text` means to a property with this schema.
+fn text(text: &str, property: &Value, root: &Value) -> Value {
+    let mut wants = Wants::default();
+    wants.collect(property, root);
+    let parsed = || serde_json::from_str::<Value>(text).ok();
+    let as_text = Value::from(text);
+    if !wants.values.is_empty() {
+        if wants.values.contains(&&as_text) {
+            return as_text;
+        }
+        if let Some(value) = parsed().filter(|value| wants.values.contains(&value)) {
+            return value;
+        }
+    }
+    for kind in wants.types.iter().filter(|kind| **kind != "string") {
+        if let Some(value) = parsed().filter(|value| is_a(value, kind)) {
+            return value;
+        }
+    }
+    as_text
+}
+
+/// What a property's schema accepts, as far as it says so plainly.
+#[derive(Default)]
+struct Wants<'a> {
+    types: Vec<&'a str>,
+    values: Vec<&'a Value>,
+    steps: usize,
+}
+
+impl<'a> Wants<'a> {
+    fn collect(&mut self, schema: &'a Value, root: &'a Value) {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return;
+        }
+        match schema.get("type") {
+            Some(Value::String(kind)) => self.types.push(kind),
+            Some(Value::Array(kinds)) => self.types.extend(kinds.iter().filter_map(Value::as_str)),
+            // A schema that speaks of properties or items means objects or arrays.
+            _ if schema.get("properties").is_some() => self.types.push("object"),
+            _ if schema.get("items").is_some() => self.types.push("array"),
+            _ => {}
+        }
+        self.values.extend(schema.get("const"));
+        self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#'));
+        if let Some(target) = target.and_then(|pointer| root.pointer(pointer)) {
+            self.collect(target, root);
+        }
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for branch in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+                self.collect(branch, root);
+            }
+        }
+    }
+}
+
+fn is_a(value: &Value, kind: &str) -> bool {
+    match kind {
+        "number" => value.is_number(),
+        "integer" => value.as_number().is_some_and(|n| {
+            n.is_i64() || n.is_u64() || n.as_f64().is_some_and(|v| v.fract() == 0.0)
+        }),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(text: &str, property: &Value) -> Value {
+        let schema = json!({
+            "properties": { "key": property },
+            "$defs": { "Count": {"type": "integer"}, "Loop": {"$ref": "#/$defs/Loop"} }
+        });
+        let words = [ArgumentWord::Text { key: "key".into(), value: text.into() }];
+        coerce(&words, &schema).unwrap().remove("key").unwrap()
+    }
+
+    #[test]
+    fn a_string_stays_a_string() {
+        for text in ["12", "true", "null", "{}", "\"quoted\"", ""] {
+            assert_eq!(one(text, &json!({"type": "string"})), json!(text));
+        }
+    }
+
+    #[test]
+    fn other_types_are_read_as_json() {
+        assert_eq!(one("12", &json!({"type": "integer"})), json!(12));
+        assert_eq!(one("1.5", &json!({"type": "number"})), json!(1.5));
+        assert_eq!(one("true", &json!({"type": "boolean"})), json!(true));
+        assert_eq!(one("null", &json!({"type": "null"})), json!(null));
+        assert_eq!(one("[1,\"a\"]", &json!({"type": "array"})), json!([1, "a"]));
+        assert_eq!(one("{\"a\":1}", &json!({"properties": {}})), json!({"a": 1}));
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_a_text() {
+        assert_eq!(one("twelve", &json!({"type": "integer"})), json!("twelve"));
+        assert_eq!(one("1.5", &json!({"type": "integer"})), json!("1.5"));
+        assert_eq!(one("yes", &json!({"type": "boolean"})), json!("yes"));
+        assert_eq!(one("12", &json!({})), json!("12"));
+        assert_eq!(one("12", &json!(true)), json!("12"));
+    }
+
+    #[test]
+    fn a_union_takes_the_first_type_that_the_text_is() {
+        let union = json!({"type": ["string", "integer", "null"]});
+        assert_eq!(one("12", &union), json!(12));
+        assert_eq!(one("null", &union), json!(null));
+        assert_eq!(one("12x", &union), json!("12x"));
+        let optional = json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]});
+        assert_eq!(one("false", &optional), json!(false));
+    }
+
+    #[test]
+    fn listed_values_decide() {
+        assert_eq!(one("1", &json!({"enum": [1, 2]})), json!(1));
+        assert_eq!(one("1", &json!({"enum": ["1", 1]})), json!("1"));
+        assert_eq!(one("true", &json!({"const": true})), json!(true));
+        assert_eq!(one("3", &json!({"enum": [1, 2]})), json!("3"));
+    }
+
+    #[test]
+    fn references_are_followed_and_loops_end() {
+        assert_eq!(one("12", &json!({"$ref": "#/$defs/Count"})), json!(12));
+        assert_eq!(one("12", &json!({"$ref": "#/$defs/Loop"})), json!("12"));
+    }
+
+    #[test]
+    fn a_key_given_twice_is_told() {
+        let words = [
+            ArgumentWord::Text { key: "a".into(), value: "1".into() },
+            ArgumentWord::Json { key: "a".into(), value: json!(2) },
+        ];
+        let problems = coerce(&words, &json!({})).unwrap_err();
+        assert_eq!(problems[0].to_string(), "a: is given twice");
+    }
+
+    proptest! {
+        #[test]
+        fn an_unknown_property_keeps_its_text(text in any::<String>()) {
+            let words = [ArgumentWord::Text { key: "k".into(), value: text.clone() }];
+            let got = coerce(&words, &json!({"type": "object"})).unwrap();
+            prop_assert_eq!(&got["k"], &json!(text));
+        }
+
+        #[test]
+        fn large_integers_keep_their_digits(number in any::<u128>()) {
+            prop_assert_eq!(one(&number.to_string(), &json!({"type": "integer"})).to_string(), number.to_string());
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! One call's life: find, coerce and check, decide, record, attempt, check the answer, record.
+//!
+//! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::approval::{Approval, ApprovalRequest};
+use super::attempt::Attempt;
+use super::ledger::Ledger;
+use super::limits::{self, Limits};
+use super::listings::Tool;
+use super::policy::{self, Decision};
+use super::request::{Arguments, CallOutcome, CallRequest};
+use super::router::Route;
+use super::{ToolHost, arguments, coerce, output, retry};
+use crate::model::{
+    CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, ToolCall, ToolContext,
+    ToolDefinition, ToolResult,
+};
+use crate::provider::Preview;
+
+/// A call whose tool is found and whose arguments are ready.
+struct Prepared {
+    route: Route,
+    call: ToolCall,
+}
+
+impl ToolHost {
+    /// What a call would send or start.
+    ///
+    /// # Errors
+    /// As [`ToolHost::call`], as far as nothing is sent.
+    pub async fn preview(&self, request: &CallRequest) -> Result<Preview, Fault> {
+        let work = async {
+            let Prepared { route, call } = self.prepare(request).await?;
+            let preview = route.member.provider.preview(&call);
+            tokio::time::timeout(limits::LISTING, preview).await.unwrap_or_else(|_elapsed| {
+                Err(Fault::timeout(format!(
+                    "the request to '{}' takes too long to build",
+                    call.name
+                )))
+            })
+        };
+        tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => Err(interrupted(&request.name)),
+            preview = work => preview,
+        }
+    }
+
+    /// Runs one call through its whole life.
+    ///
+    /// # Errors
+    /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
+    /// After dispatch the fault is inside the outcome.
+    pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Fault> {
+        let call_id = CallId(self.ids.next());
+        let before = async {
+            let prepared = self.prepare(&request).await?;
+            let tool = &prepared.route.tool.definition;
+            let decision = match self.decide(tool, &prepared.call.arguments, &request).await {
+                Ok(decision) => decision,
+                Err(fault) => {
+                    Ledger::refused(self, tool, &call_id, &fault);
+                    return Err(fault);
+                }
+            };
+            Ok((prepared, decision))
+        };
+        let (Prepared { route, call }, decision) = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+            ready = before => ready?,
+        };
+        let tool = Arc::clone(&route.tool);
+        let session = request.session.as_deref().unwrap_or(&self.session);
+        let mut ledger = Ledger::open(
+            self,
+            Arc::clone(&tool),
+            call_id.clone(),
+            session,
+            &call.arguments,
+            &decision,
+        )?;
+        ledger.warnings.extend(route.warnings.iter().cloned());
+        if request.retries.is_some_and(|asked| asked > 0)
+            && retry::allowance(&tool.definition, request.retries) == 0
+        {
+            ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
+        }
+        let mut result = self.run(&request, &route, &call, &mut ledger).await;
+        if let Ok(result) = &mut result {
+            output::examine(&tool, result, request.validate).await;
+        }
+        let metadata = CallMetadata {
+            call_id,
+            duration: self.clock.now().saturating_duration_since(ledger.started),
+            connect: route.connect,
+            attempts: ledger.attempts,
+            protocol: route.protocol.clone(),
+        };
+        let bytes = result.as_ref().map_or(0, output::size);
+        ledger.close(&mut result, bytes);
+        Ok(CallOutcome { definition: tool.definition.clone(), result, metadata })
+    }
+
+    /// Finds the tool and readies the arguments; contacts at most the tool's server.
+    async fn prepare(&self, request: &CallRequest) -> Result<Prepared, Fault> {
+        // A caller's own limit also bounds starting; a longer one does not lengthen it, for
+        // starting has limits of its own.
+        let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
+        let mut route = self.route(&request.name, &request.servers, limit).await?;
+        if let Some(fault) = &route.tool.definition.unavailable {
+            return Err(fault.clone());
+        }
+        let (arguments, unchecked) = ready(&route.tool, request).await?;
+        route.warnings.extend(unchecked);
+        let call = ToolCall { name: route.tool.definition.name.clone(), arguments };
+        Ok(Prepared { route, call })
+    }
+
+    /// Applies the policy and asks a person where that is needed. Returns the decision in the
+    /// words of the audit log.
+    async fn decide(
+        &self,
+        tool: &ToolDefinition,
+        arguments: &JsonObject,
+        request: &CallRequest,
+    ) -> Result<String, Fault> {
+        let name = &tool.name;
+        let reason = match policy::decide(&self.policy, tool) {
+            Decision::Allow(why) => return Ok(why),
+            Decision::Deny(why) => {
+                return Err(Fault::denied(format!("'{name}' is refused by {why}")));
+            }
+            Decision::Ask(reason) => reason,
+        };
+        if request.assume_yes {
+            return Ok(format!("approved with --yes: {reason}"));
+        }
+        let masked = self.masker.arguments(arguments, &tool.input_schema);
+        let asked =
+            ApprovalRequest { definition: tool, arguments: &masked, reason: reason.clone() };
+        match self.approver.ask(&asked).await {
+            Approval::Granted => Ok(format!("approved by a person: {reason}")),
+            Approval::Refused => {
+                Err(Fault::denied(format!("a person refused the call of '{name}'")))
+            }
+            Approval::Nobody => Err(Fault::denied(format!(
+                "'{name}' needs approval and nobody can be asked: {reason}"
+            ))
+            .hint("--yes approves without asking")),
+        }
+    }
+
+    /// Attempts the call until it answers, fails for good, or runs out of time.
+    async fn run(
+        &self,
+        request: &CallRequest,
+        route: &Route,
+        call: &ToolCall,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<ToolResult, Fault> {
+        let definition = &route.tool.definition;
+        let limits = Limits::of(definition, request.timeout);
+        let further = retry::allowance(definition, request.retries);
+        let mut total = std::pin::pin!(tokio::time::sleep(limits.total));
+        let permit = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+            permit = self.permits.acquire(definition) => permit,
+            () = &mut total => None,
+        };
+        let Some(_permit) = permit else {
+            return Err(Fault::timeout(format!(
+                "'{}' got no turn: {} calls of its component are running",
+                call.name,
+                limits::PARALLEL
+            )));
+        };
+        // What was waited for a turn is no time of the tool's.
+        ledger.started = self.clock.now();
+        let attempt = Attempt {
+            provider: &*route.member.provider,
+            definition,
+            call,
+            limits: &limits,
+            interrupt: &request.cancel,
+        };
+        loop {
+            ledger.attempts += 1;
+            let context = self.context(request, ledger.call_id.clone(), &limits);
+            let fault = match attempt.run(context, total.as_mut()).await {
+                Err(fault)
+                    if ledger.attempts <= further
+                        && retry::is_passing(fault.kind())
+                        && !total.is_elapsed() =>
+                {
+                    fault
+                }
+                other => return other,
+            };
+            let delay = retry::pause(ledger.attempts, retry::jitter(&self.ids.next()));
+            self.events.emit(Event::AttemptFailed {
+                call_id: ledger.call_id.clone(),
+                attempt: ledger.attempts,
+                fault: fault.clone(),
+                delay,
+            });
+            tokio::select! {
+                biased;
+                () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+                () = &mut total => {
+                    return Err(fault.detail("no time is left for another attempt"));
+                }
+                () = tokio::time::sleep(delay) => {}
+            }
+        }
+    }
+
+    fn context(&self, request: &CallRequest, call_id: CallId, limits: &Limits) -> ToolContext {
+        let mut environment = self.environment.clone();
+        environment.extend(request.environment.clone());
+        ToolContext {
+            call_id,
+            session_id: request.session.clone().unwrap_or_else(|| self.session.clone()),
+            cwd: self.cwd.clone(),
+            environment,
+            metadata: self.metadata.clone(),
+            cancel: request.cancel.clone(),
+            events: self.events.clone(),
+            idle_limit: limits.attempt,
+        }
+    }
+}
+
+/// Coerces and checks the arguments; all problems at once. Beside them stands a warning when they
+/// could not be checked.
+async fn ready(tool: &Tool, request: &CallRequest) -> Result<(JsonObject, Option<String>), Fault> {
+    let schema = &*tool.definition.input_schema;
+    let given = match &request.arguments {
+        Arguments::Object(object) => object.clone(),
+        Arguments::Words(words) => coerce::coerce(words, schema)
+            .map_err(|problems| arguments::misfit(&tool.definition, &problems))?,
+    };
+    if !request.validate {
+        return Ok((given, None));
+    }
+    let mut problems = arguments::unknown_keys(&given, schema);
+    let value = Value::Object(given);
+    let unchecked = match tool.input().await.check(&value).await {
+        Ok(more) => {
+            problems.extend(more);
+            None
+        }
+        Err(reason) => Some(format!("the arguments were not checked: {reason}")),
+    };
+    match value {
+        Value::Object(given) if problems.is_empty() => Ok((given, unchecked)),
+        _ => Err(arguments::misfit(&tool.definition, &problems)),
+    }
+}
+
+fn interrupted(name: &str) -> Fault {
+    Fault::new(FaultKind::Interrupted(Signal::Interrupt), format!("'{name}' was interrupted"))
+}

@@ -1,0 +1,236 @@
+//! Providers, people and records made up for tests.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::approval::{Approval, ApprovalRequest, Approver};
+use super::recorder::{Intent, Outcome, RecordError, Recorder};
+use crate::model::{
+    Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext, ToolDefinition,
+    ToolName, ToolResult,
+};
+use crate::provider::{Listing, Preview, Server, ToolProvider};
+
+type Answer = Box<
+    dyn Fn(ToolContext, ToolCall) -> BoxFuture<'static, Result<ToolResult, Fault>> + Send + Sync,
+>;
+
+/// A provider that does what a test tells it.
+pub(super) struct Fake {
+    pub(super) server: Option<String>,
+    pub(super) declared: Vec<ToolDefinition>,
+    pub(super) live: Mutex<Result<Vec<ToolDefinition>, Fault>>,
+    pub(super) lists: AtomicUsize,
+    pub(super) calls: AtomicUsize,
+    pub(super) closed: AtomicUsize,
+    pub(super) answer: Answer,
+}
+
+impl Fake {
+    /// Local tools, which echo their arguments.
+    pub(super) fn local(tools: Vec<ToolDefinition>) -> Self {
+        Self {
+            server: None,
+            declared: tools,
+            live: Mutex::new(Ok(Vec::new())),
+            lists: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+            closed: AtomicUsize::new(0),
+            answer: Box::new(|_, call| {
+                Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
+            }),
+        }
+    }
+
+    /// A server with these tools.
+    pub(super) fn server(name: &str, tools: &[&str]) -> Self {
+        let tools = tools.iter().map(|tool| of_server(name, tool)).collect();
+        Self { server: Some(name.into()), live: Mutex::new(Ok(tools)), ..Self::local(Vec::new()) }
+    }
+
+    /// A server that cannot be reached.
+    pub(super) fn dead(name: &str) -> Self {
+        let fault = Fault::unreachable("connection refused");
+        Self { live: Mutex::new(Err(fault)), ..Self::server(name, &[]) }
+    }
+
+    /// Answers calls in another way.
+    pub(super) fn answering<F>(
+        mut self,
+        answer: impl Fn(ToolContext, ToolCall) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ToolResult, Fault>> + Send + 'static,
+    {
+        self.answer = Box::new(move |context, call| Box::pin(answer(context, call)));
+        self
+    }
+
+    pub(super) fn listed(&self) -> usize {
+        self.lists.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn called(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl ToolProvider for Fake {
+    fn component(&self) -> Option<&str> {
+        self.server.as_deref()
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        self.declared.clone()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.server.is_some()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        if self.server.is_none() {
+            return Ok(Listing { tools: self.declared(), ..Listing::default() });
+        }
+        let tools = self.live.lock().unwrap().clone()?;
+        Ok(Listing { tools, ..Listing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        (self.answer)(context.clone(), call.clone()).await
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let request = json!({ "name": call.name.full(), "arguments": call.arguments });
+        Ok(Preview { summary: "would call".into(), request })
+    }
+
+    async fn close(&self) {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn as_server(&self) -> Option<&dyn Server> {
+        self.server.as_ref().map(|_| self as &dyn Server)
+    }
+}
+
+#[async_trait]
+impl Server for Fake {
+    fn status(&self) -> ServerStatus {
+        let state = if self.listed() == 0 { ServerState::Idle } else { ServerState::Ready };
+        ServerStatus {
+            name: self.server.clone().unwrap_or_default(),
+            description: None,
+            state,
+            transport: "stdio",
+            endpoint: "fake".into(),
+            era: None,
+            protocol: Some("2025-11-25".into()),
+            server_info: None,
+            capabilities: None,
+            instructions: None,
+            pid: None,
+            memory: None,
+            connect: Some(Duration::from_millis(12)),
+            ping: None,
+            tools: None,
+            resources: None,
+            prompts: None,
+            warnings: Vec::new(),
+            stderr_tail: Vec::new(),
+        }
+    }
+
+    async fn check(&self) -> ServerStatus {
+        self.status()
+    }
+}
+
+/// A tool of `tools.yaml`, standing at `line`.
+pub(super) fn internal(name: ToolName, line: u32) -> ToolDefinition {
+    let place = Place { file: Arc::new("tools.yaml".into()), line, column: 1, text: "".into() };
+    ToolDefinition::new(name, Source::Internal, "fake", Origin::File(place))
+}
+
+/// A tool of a server, taking a message.
+pub(super) fn of_server(server: &str, tool: &str) -> ToolDefinition {
+    let mut tool = ToolDefinition::new(
+        ToolName::of(server, tool),
+        Source::Mcp,
+        "mcp",
+        Origin::Server(server.into()),
+    );
+    tool.input_schema = Arc::new(json!({
+        "type": "object",
+        "properties": {"message": {"type": "string"}, "count": {"type": "integer"}}
+    }));
+    tool
+}
+
+/// A person with one answer; remembers what was asked.
+pub(super) struct Person {
+    pub(super) answer: Approval,
+    pub(super) asked: Mutex<Vec<(String, Value)>>,
+}
+
+impl Person {
+    pub(super) fn saying(answer: Approval) -> Arc<Self> {
+        Arc::new(Self { answer, asked: Mutex::default() })
+    }
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
+        let arguments = Value::Object(request.arguments.clone());
+        self.asked.lock().unwrap().push((request.reason.clone(), arguments));
+        self.answer
+    }
+}
+
+/// Records in memory; fails when told to.
+#[derive(Default)]
+pub(super) struct Book {
+    pub(super) lines: Mutex<Vec<String>>,
+    pub(super) error: Option<RecordError>,
+}
+
+impl Book {
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+impl Recorder for Book {
+    fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError> {
+        self.lines.lock().unwrap().push(format!(
+            "intent {} {} {}",
+            intent.tool,
+            Value::Object(intent.arguments.clone()),
+            intent.decision
+        ));
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
+        let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
+        self.lines
+            .lock()
+            .unwrap()
+            .push(format!("outcome {} {result} after {}", outcome.tool, outcome.attempts));
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+pub(super) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+}

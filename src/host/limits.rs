@@ -1,0 +1,133 @@
+//! How long a call may take, and how many run at once.
+//!
+//! Owns: the order in which limits of time are looked for, their names for messages, and the
+//! permits. Never does: cancel anything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::model::{Source, Speed, ToolDefinition};
+
+/// Bounds every call, all attempts and pauses together.
+pub const MAX_TOTAL: Duration = Duration::from_mins(5);
+
+/// How long a server may be silent when nothing else is said.
+pub const IDLE: Duration = Duration::from_mins(1);
+
+/// Bounds starting a server and listing its tools, should its provider fail to.
+pub const LISTING: Duration = Duration::from_secs(65);
+
+/// How long a provider gets to stop after a limit fired.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a provider gets to stop after a person interrupted.
+pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+
+/// Parallel calls of one component or server.
+pub const PARALLEL: usize = 8;
+
+/// The limits of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// For an attempt (internal) or for silence (MCP).
+    pub attempt: Duration,
+    /// Who set that, for messages.
+    pub set_by: &'static str,
+    /// For the whole call.
+    pub total: Duration,
+}
+
+impl Limits {
+    /// What the caller asks for wins, then the entry (with the defaults of its file), the speed
+    /// it declares, and the built-in default. Asking for more than [`MAX_TOTAL`] raises that too.
+    pub fn of(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
+        let (attempt, set_by) = if let Some(asked) = asked {
+            (asked, "--timeout")
+        } else if let Some(own) = tool.timeout {
+            (own, "the timeout of its entry")
+        } else if tool.source == Source::Mcp && tool.speed == Speed::default() {
+            // Servers do not declare a speed, so the default speed says nothing.
+            (IDLE, "the default")
+        } else {
+            (tool.speed.default_timeout(), "its declared speed")
+        };
+        Self { attempt, set_by, total: MAX_TOTAL.max(asked.unwrap_or_default()) }
+    }
+}
+
+/// Permits for calls, [`PARALLEL`] for each component, server or single tool.
+#[derive(Debug, Default)]
+pub struct Permits(Mutex<HashMap<String, Arc<Semaphore>>>);
+
+impl Permits {
+    /// Waits for a permit for `tool`; it is given back when dropped. `None` only while closing.
+    pub async fn acquire(&self, tool: &ToolDefinition) -> Option<OwnedSemaphorePermit> {
+        let key = tool.name.component().unwrap_or(tool.name.tool());
+        let semaphore = {
+            // Names come from the catalogue, which bounds the map.
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match all.get(key) {
+                Some(semaphore) => Arc::clone(semaphore),
+                None => Arc::clone(
+                    all.entry(key.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(PARALLEL))),
+                ),
+            }
+        };
+        semaphore.acquire_owned().await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Origin, ToolName};
+
+    fn tool(source: Source) -> ToolDefinition {
+        ToolDefinition::new(ToolName::of("c", "t"), source, "kind", Origin::Server("c".into()))
+    }
+
+    #[test]
+    fn the_nearest_word_about_time_counts() {
+        let seconds = |tool: &ToolDefinition, asked| Limits::of(tool, asked).attempt.as_secs();
+        let mut internal = tool(Source::Internal);
+        assert_eq!(seconds(&internal, None), 30);
+        internal.speed = Speed::Fast;
+        assert_eq!(seconds(&internal, None), 5);
+        internal.timeout = Some(Duration::from_secs(7));
+        assert_eq!(seconds(&internal, None), 7);
+        assert_eq!(seconds(&internal, Some(Duration::from_secs(2))), 2);
+        assert_eq!(seconds(&tool(Source::Mcp), None), 60);
+    }
+
+    #[test]
+    fn only_a_caller_raises_the_total() {
+        let mut patient = tool(Source::Internal);
+        patient.timeout = Some(Duration::from_secs(1_000));
+        assert_eq!(Limits::of(&patient, None).total, MAX_TOTAL);
+        let asked = Duration::from_mins(15);
+        assert_eq!(Limits::of(&patient, Some(asked)).total, asked);
+        assert_eq!(Limits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
+    }
+
+    #[tokio::test]
+    async fn a_component_has_so_many_permits_and_another_its_own() {
+        let permits = Permits::default();
+        let one = tool(Source::Internal);
+        let mut held = Vec::new();
+        for _ in 0..PARALLEL {
+            held.push(permits.acquire(&one).await);
+        }
+        {
+            let mut more = std::pin::pin!(permits.acquire(&one));
+            assert!(futures_util::poll!(&mut more).is_pending());
+            let mut other = one.clone();
+            other.name = ToolName::of("d", "t");
+            assert!(permits.acquire(&other).await.is_some());
+            held.pop();
+            assert!(more.await.is_some());
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What each provider offers, asked for once and remembered until it changes.
+//!
+//! Owns: the remembered lists, comparison with declarations, compiled schemas. Never does: choose
+//! between providers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use super::limits;
+use super::validate::{Checker, survey};
+use crate::catalogue::build::Contribution;
+use crate::catalogue::drift;
+use crate::model::{
+    Event, EventSink, Fault, Phase, Problem, ServerState, ToolDefinition, ToolStatus,
+};
+use crate::provider::ToolProvider;
+use crate::util::units::show_duration;
+
+/// Notices that lists have changed. The assembly sends the events of the providers through
+/// [`ListWatch::sink`] and gives the watch to the host.
+#[derive(Debug, Clone, Default)]
+pub struct ListWatch(Arc<Mutex<HashMap<String, Arc<AtomicU64>>>>);
+
+impl ListWatch {
+    /// A sink that notices changes of lists and hands every event on to `next`.
+    pub fn sink(&self, next: EventSink) -> EventSink {
+        let watch = self.clone();
+        EventSink::new(move |event| {
+            match &event {
+                Event::ListChanged { server }
+                | Event::Server { server, state: ServerState::Failed(_) | ServerState::Closed } => {
+                    watch.counter(server).fetch_add(1, Ordering::Release);
+                }
+                _ => {}
+            }
+            next.emit(event);
+        })
+    }
+
+    fn counter(&self, server: &str) -> Arc<AtomicU64> {
+        // Names of servers come from the configuration, which bounds the map.
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(server.to_owned()).or_default())
+    }
+}
+
+/// One tool of a list, with its schemas compiled at first use.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) definition: ToolDefinition,
+    input: OnceCell<Checker>,
+    output: OnceCell<Checker>,
+}
+
+impl Tool {
+    fn new(definition: ToolDefinition) -> Self {
+        Self { definition, input: OnceCell::new(), output: OnceCell::new() }
+    }
+
+    pub(super) async fn input(&self) -> &Checker {
+        self.input.get_or_init(|| Checker::compile(&self.definition.input_schema)).await
+    }
+
+    pub(super) async fn output(&self) -> Option<&Checker> {
+        let schema = self.definition.output_schema.as_ref()?;
+        Some(self.output.get_or_init(|| Checker::compile(schema)).await)
+    }
+}
+
+/// What a provider offered at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) tools: Vec<Arc<Tool>>,
+    by_name: HashMap<String, usize>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) partial: bool,
+    /// How long connecting took, when this list was the reason to connect.
+    pub(super) connect: Option<Duration>,
+    /// The protocol revision, for servers.
+    pub(super) protocol: Option<String>,
+    generation: u64,
+}
+
+impl Snapshot {
+    fn new(tools: Vec<ToolDefinition>) -> Self {
+        let mut by_name = HashMap::with_capacity(tools.len());
+        for (at, tool) in tools.iter().enumerate() {
+            by_name.entry(tool.name.full()).or_insert(at);
+        }
+        let tools = tools.into_iter().map(|tool| Arc::new(Tool::new(tool))).collect();
+        Self { tools, by_name, ..Self::default() }
+    }
+
+    /// The tool with exactly this full name.
+    pub(super) fn exact(&self, full: &str) -> Option<&Arc<Tool>> {
+        self.by_name.get(full).and_then(|at| self.tools.get(*at))
+    }
+
+    fn contribution(&self) -> Contribution {
+        Contribution {
+            server: None,
+            tools: self.tools.iter().map(|tool| tool.definition.clone()).collect(),
+            problems: self.problems.clone(),
+            fault: None,
+            partial: self.partial,
+        }
+    }
+}
+
+/// A provider and what is remembered of it.
+pub(super) struct Member {
+    pub(super) provider: Arc<dyn ToolProvider>,
+    /// The server's name, when the provider is one.
+    pub(super) server: Option<String>,
+    changes: Arc<AtomicU64>,
+    declared: Mutex<Option<Arc<Snapshot>>>,
+    listed: Mutex<Option<Arc<Snapshot>>>,
+    /// Held while listing, so that callers at the same time ask only once.
+    listing: tokio::sync::Mutex<()>,
+}
+
+impl Member {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, watch: &ListWatch) -> Self {
+        let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
+        let changes = server.as_deref().map_or_else(Arc::default, |name| watch.counter(name));
+        Self {
+            provider,
+            server,
+            changes,
+            declared: Mutex::default(),
+            listed: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Whether listing has to start or contact something.
+    pub(super) fn is_remote(&self) -> bool {
+        self.server.is_some() || self.provider.is_remote()
+    }
+
+    /// What is known without contacting anything.
+    pub(super) fn declared(&self) -> Arc<Snapshot> {
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(declared.get_or_insert_with(|| {
+            let mut tools = self.provider.declared();
+            for tool in &mut tools {
+                if self.is_remote() && tool.status == ToolStatus::Live {
+                    tool.status = ToolStatus::Declared;
+                } else {
+                    mark_unchecked(tool);
+                }
+            }
+            Arc::new(Snapshot::new(tools))
+        }))
+    }
+
+    /// The remembered list, or a fresh one. The flag says that it is fresh.
+    pub(super) async fn listed(&self, limit: Duration) -> Result<(Arc<Snapshot>, bool), Fault> {
+        if let Some(known) = self.remembered() {
+            return Ok((known, false));
+        }
+        if !self.is_remote() {
+            return Ok((self.declared(), false));
+        }
+        self.bounded(limit, async {
+            let _one_at_a_time = self.listing.lock().await;
+            match self.remembered() {
+                Some(known) => Ok((known, false)),
+                None => self.list().await.map(|fresh| (fresh, true)),
+            }
+        })
+        .await
+    }
+
+    /// A fresh list, remembered from now on.
+    pub(super) async fn refresh(&self, limit: Duration) -> Result<Arc<Snapshot>, Fault> {
+        self.bounded(limit, async {
+            let _one_at_a_time = self.listing.lock().await;
+            self.list().await
+        })
+        .await
+    }
+
+    /// What this provider adds to a catalogue after being asked.
+    pub(super) async fn contribute(&self) -> Contribution {
+        let mut part = match self.refresh(limits::LISTING).await {
+            Ok(snapshot) => snapshot.contribution(),
+            Err(fault) => {
+                let mut part = self.declared().contribution();
+                for tool in &mut part.tools {
+                    tool.status = ToolStatus::Unavailable;
+                    tool.unavailable = Some(fault.clone());
+                }
+                if self.server.is_none() {
+                    // Only servers have a row of their own in a catalogue.
+                    part.problems.push(Problem::error(fault.message()));
+                }
+                part.fault = Some(fault);
+                part
+            }
+        };
+        part.server.clone_from(&self.server);
+        part
+    }
+
+    /// What this provider adds to a catalogue without being asked.
+    pub(super) fn contribute_declared(&self) -> Contribution {
+        self.declared().contribution()
+    }
+
+    fn remembered(&self) -> Option<Arc<Snapshot>> {
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.changes.load(Ordering::Acquire);
+        listed.as_ref().filter(|snapshot| snapshot.generation == now).map(Arc::clone)
+    }
+
+    async fn bounded<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let fault = match tokio::time::timeout(limit, work).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(fault)) => fault,
+            Err(_elapsed) => Fault::timeout(format!(
+                "did not start and list its tools within {}",
+                show_duration(limit)
+            ))
+            .phase(Phase::List),
+        };
+        Err(match &self.server {
+            Some(name) if fault.server_name().is_none() => fault.server(name),
+            _ => fault,
+        })
+    }
+
+    async fn list(&self) -> Result<Arc<Snapshot>, Fault> {
+        // A change that comes while listing makes this list old already.
+        let generation = self.changes.load(Ordering::Acquire);
+        let server = self.provider.as_server();
+        let was_ready = server.is_some_and(|s| matches!(s.status().state, ServerState::Ready));
+        let listing = self.provider.list().await?;
+        let mut tools = listing.tools;
+        let mut problems = listing.problems;
+        tools.iter_mut().for_each(mark_unchecked);
+        if let Some(name) = &self.server {
+            let declared = self.provider.declared();
+            problems.extend(drift::apply(name, &declared, &mut tools, listing.partial));
+        }
+        let status = server.map(crate::provider::Server::status);
+        let snapshot = Arc::new(Snapshot {
+            problems,
+            partial: listing.partial,
+            connect: status.as_ref().filter(|_| !was_ready).and_then(|status| status.connect),
+            protocol: status.and_then(|status| status.protocol),
+            generation,
+            ..Snapshot::new(tools)
+        });
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
+        Ok(snapshot)
+    }
+}
+
+/// Schemas beyond the limits are known at a glance; others show when they are compiled.
+fn mark_unchecked(tool: &mut ToolDefinition) {
+    if tool.status == ToolStatus::Live
+        && let Err(reason) = survey::survey(&tool.input_schema)
+    {
+        tool.status = ToolStatus::Unchecked;
+        tool.warnings.push(format!("arguments are not checked: {reason}"));
+    }
+}

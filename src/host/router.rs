@@ -1,0 +1,316 @@
+//! From a name as typed to the provider that owns the tool, contacting no more than needed.
+//!
+//! Owns: the order of the search — an exact local name contacts nobody, a qualified name one
+//! server, a bare name all — and what is said when nothing fits. The rules of names are in
+//! `catalogue::naming`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::ToolHost;
+use super::listings::{Member, Snapshot, Tool};
+use crate::catalogue::build::where_from;
+use crate::catalogue::filter;
+use crate::catalogue::naming::{self, Resolution};
+use crate::config::spec::FileRole;
+use crate::model::{Fault, Origin, ToolName};
+
+/// How many candidates and failures are listed.
+const SHOWN: usize = 20;
+
+/// Where a call goes.
+pub(super) struct Route {
+    pub(super) member: Arc<Member>,
+    pub(super) tool: Arc<Tool>,
+    /// Time spent connecting, when finding the tool needed that.
+    pub(super) connect: Option<Duration>,
+    pub(super) protocol: Option<String>,
+    /// What could not be found out.
+    pub(super) warnings: Vec<String>,
+}
+
+/// One list that takes part in a search.
+struct Answer {
+    member: Arc<Member>,
+    snapshot: Arc<Snapshot>,
+    fresh: bool,
+}
+
+/// Answers, and the servers that gave none.
+#[derive(Default)]
+struct Answers {
+    good: Vec<Answer>,
+    bad: Vec<(Arc<Member>, Fault)>,
+}
+
+/// A tool and the list it is on.
+type Candidate<'a> = (&'a Answer, &'a Arc<Tool>);
+
+impl ToolHost {
+    /// Finds the one tool that is meant; `limit` bounds starting and listing.
+    pub(super) async fn route(
+        &self,
+        name: &str,
+        servers: &[String],
+        limit: Duration,
+    ) -> Result<Route, Fault> {
+        let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
+        self.check_scope(servers)?;
+        let local = self.local_answers();
+        if let Some(found) = exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
+        {
+            return self.admit(found, Vec::new());
+        }
+
+        // A qualified name: only the servers whose names it begins with.
+        let known: Vec<String> = self.components(&local);
+        let begins = naming::components(name, known.iter().map(String::as_str));
+        let asked: Vec<&Arc<Member>> = self
+            .remote()
+            .filter(|member| member.provider.component().is_some_and(|c| begins.contains(&c)))
+            .filter(|member| is_in_scope(servers, member.provider.component()))
+            .collect();
+        let contacts_some = !asked.is_empty();
+        let answers = ask(&asked, limit).await;
+        let pool: Vec<Candidate<'_>> = candidates(local.iter().chain(&answers.good))
+            .filter(|(_, tool)| {
+                let component = tool.definition.name.component();
+                component.is_some_and(|c| begins.contains(&c))
+            })
+            .filter(|(_, tool)| in_scope(&tool.definition.name))
+            .collect();
+        match self.choose(name, &pool)? {
+            Some(found) => return self.admit(found, Vec::new()),
+            None if contacts_some => return Err(self.nothing(name, &pool, &answers)),
+            None => {}
+        }
+        if let Some(fault) = self.out_of_service(name) {
+            return Err(fault);
+        }
+
+        // A bare name: everybody has to be asked, for it must be the only one.
+        let asked: Vec<&Arc<Member>> = self
+            .remote()
+            .filter(|member| is_in_scope(servers, member.provider.component()))
+            .collect();
+        let answers = ask(&asked, limit).await;
+        let pool: Vec<Candidate<'_>> = candidates(local.iter().chain(&answers.good))
+            .filter(|(_, tool)| in_scope(&tool.definition.name))
+            .collect();
+        match self.choose(name, &pool)? {
+            Some(found) => {
+                let unasked = answers.bad.iter().take(SHOWN).map(|(_, fault)| {
+                    format!("{fault}; whether it offers '{name}' too is not known")
+                });
+                self.admit(found, unasked.collect())
+            }
+            None => Err(self.nothing(name, &pool, &answers)),
+        }
+    }
+
+    /// Local lists in file order, so that of two equal names the first is found.
+    fn local_answers(&self) -> Vec<Answer> {
+        self.members
+            .iter()
+            .filter(|member| !member.is_remote())
+            .map(|member| Answer {
+                member: Arc::clone(member),
+                snapshot: member.declared(),
+                fresh: false,
+            })
+            .collect()
+    }
+
+    fn remote(&self) -> impl Iterator<Item = &Arc<Member>> {
+        self.members.iter().filter(|member| member.is_remote())
+    }
+
+    fn components(&self, local: &[Answer]) -> Vec<String> {
+        let remote = self.remote().filter_map(|m| m.provider.component()).map(str::to_owned);
+        let local = candidates(local)
+            .filter_map(|(_, tool)| tool.definition.name.component())
+            .map(str::to_owned);
+        let mut all: Vec<String> = remote.chain(local).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// `--server` must name something that exists.
+    fn check_scope(&self, servers: &[String]) -> Result<(), Fault> {
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let known = self.components(&self.local_answers());
+        let Some(server) = servers.iter().find(|server| !known.contains(server)) else {
+            return Ok(());
+        };
+        if let Some(fault) = self.out_of_service(server) {
+            return Err(fault);
+        }
+        let fault = Fault::usage(format!("unknown server '{server}'"));
+        Err(match naming::nearest(server, known.iter().map(String::as_str)) {
+            Some(near) => fault.hint(format!("did you mean '{near}'?")),
+            None => fault.hint("`toolhost servers` shows all servers"),
+        })
+    }
+
+    /// Resolves a name among candidates. Tools that the profile hides do not count, unless
+    /// nothing else is meant.
+    fn choose<'a>(
+        &self,
+        name: &str,
+        pool: &[Candidate<'a>],
+    ) -> Result<Option<Candidate<'a>>, Fault> {
+        let visible: Vec<Candidate<'a>> =
+            pool.iter().copied().filter(|(_, tool)| self.shows(tool)).collect();
+        for pool in [visible.as_slice(), pool] {
+            let names: Vec<&ToolName> = pool.iter().map(|(_, t)| &t.definition.name).collect();
+            match naming::resolve(name, &names) {
+                Resolution::Found(at) => return Ok(pool.get(at).copied()),
+                Resolution::Ambiguous(all) => {
+                    let all: Vec<Candidate<'a>> =
+                        all.into_iter().filter_map(|at| pool.get(at).copied()).collect();
+                    return self.heaviest(name, &all).map(Some);
+                }
+                Resolution::Unknown => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Of several servers with a weight each, the heaviest (the first of equals); otherwise the
+    /// name is ambiguous.
+    fn heaviest<'a>(&self, name: &str, all: &[Candidate<'a>]) -> Result<Candidate<'a>, Fault> {
+        let weight = |(answer, _): &Candidate<'a>| {
+            let server = answer.member.server.as_deref()?;
+            self.routing_weights.get(server).copied()
+        };
+        let weights: Option<Vec<f64>> = all.iter().map(weight).collect();
+        let best = weights.and_then(|weights| {
+            let pairs = weights.into_iter().zip(all);
+            pairs.reduce(|best, next| if next.0 > best.0 { next } else { best })
+        });
+        if let Some((_, best)) = best {
+            return Ok(*best);
+        }
+        let names = all.iter().take(SHOWN).map(|(_, tool)| {
+            let definition = &tool.definition;
+            format!("{} ({})", definition.name, where_from(&definition.origin))
+        });
+        Err(Fault::usage(format!("'{name}' is offered by {} components", all.len()))
+            .details(names)
+            .hint("use one of these full names"))
+    }
+
+    fn shows(&self, tool: &Tool) -> bool {
+        self.profile.as_ref().is_none_or(|profile| filter::shows(profile, &tool.definition))
+    }
+
+    fn admit(&self, (answer, tool): Candidate<'_>, warnings: Vec<String>) -> Result<Route, Fault> {
+        if !self.shows(tool) {
+            let name = &tool.definition.name;
+            return Err(Fault::denied(format!("'{name}' is not part of the profile in use")));
+        }
+        Ok(Route {
+            member: Arc::clone(&answer.member),
+            tool: Arc::clone(tool),
+            connect: answer.snapshot.connect.filter(|_| answer.fresh),
+            protocol: answer.snapshot.protocol.clone(),
+            warnings,
+        })
+    }
+
+    /// The entry a person means is in a file, but something is wrong with it.
+    fn out_of_service(&self, name: &str) -> Option<Fault> {
+        let entry = self.disabled.iter().find(|entry| {
+            entry.name == name
+                || (entry.role == FileRole::Servers
+                    && naming::after_component(name, &entry.name).is_some())
+        })?;
+        let problem = &entry.problem;
+        let mut fault =
+            Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));
+        if let Some(place) = &problem.place {
+            fault = fault.place(place.clone());
+        }
+        if let Some(hint) = &problem.hint {
+            fault = fault.hint(hint);
+        }
+        Some(fault)
+    }
+
+    /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
+    /// failure is the answer.
+    fn nothing(&self, name: &str, pool: &[Candidate<'_>], answers: &Answers) -> Fault {
+        let declares = |(member, _): &&(Arc<Member>, Fault)| {
+            member.declared().tools.iter().any(|tool| {
+                let known = &tool.definition.name;
+                known.full() == name || known.tool() == name
+            })
+        };
+        let owner = answers.bad.iter().find(declares);
+        let worst = || answers.bad.iter().min_by_key(|(_, fault)| fault.kind().precedence());
+        if let Some((_, fault)) = owner.or_else(worst) {
+            let others = answers.bad.len() - 1;
+            let fault = fault.clone().detail(if others == 0 {
+                format!("'{name}' is not known to anybody else")
+            } else {
+                format!("'{name}' is not known to anybody else, and {others} more failed")
+            });
+            return fault;
+        }
+        let names: Vec<&ToolName> = pool
+            .iter()
+            .filter(|(_, tool)| self.shows(tool))
+            .map(|(_, tool)| &tool.definition.name)
+            .collect();
+        let near = naming::suggest(name, &names);
+        let fault = Fault::usage(format!("unknown tool '{name}'"));
+        if near.is_empty() {
+            fault.hint("`toolhost list` shows all tools")
+        } else {
+            let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
+            fault.hint(format!("did you mean {}?", near.join(" or ")))
+        }
+    }
+}
+
+async fn ask(members: &[&Arc<Member>], limit: Duration) -> Answers {
+    let all = join_all(members.iter().map(|member| member.listed(limit))).await;
+    let mut answers = Answers::default();
+    for (member, answer) in members.iter().zip(all) {
+        let member = Arc::clone(member);
+        match answer {
+            Ok((snapshot, fresh)) => answers.good.push(Answer { member, snapshot, fresh }),
+            Err(fault) => answers.bad.push((member, fault)),
+        }
+    }
+    answers
+}
+
+fn candidates<'a>(
+    answers: impl IntoIterator<Item = &'a Answer>,
+) -> impl Iterator<Item = Candidate<'a>> {
+    answers
+        .into_iter()
+        .flat_map(|answer| answer.snapshot.tools.iter().map(move |tool| (answer, tool)))
+}
+
+/// The local tool with exactly this full name; of several the one that stands first in its file,
+/// as in the catalogue.
+fn exact<'a>(local: &'a [Answer], name: &str) -> Option<Candidate<'a>> {
+    local
+        .iter()
+        .filter_map(|answer| answer.snapshot.exact(name).map(|tool| (answer, tool)))
+        .min_by_key(|(_, tool)| match &tool.definition.origin {
+            Origin::File(place) => (place.line, place.column),
+            Origin::Server(_) => (u32::MAX, 0),
+        })
+}
+
+fn is_in_scope(servers: &[String], component: Option<&str>) -> bool {
+    servers.is_empty() || component.is_some_and(|c| servers.iter().any(|server| server == c))
+}
