@@ -3,7 +3,6 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -33,14 +32,10 @@ use crate::util::process;
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `--tools`.
-    pub tools: Vec<PathBuf>,
-    /// `--mcp`.
-    pub servers: Vec<PathBuf>,
+    /// Which files to read, and whether all of them are trusted.
+    pub files: LoadRequest,
     /// `--profile`.
     pub profile: Option<String>,
-    /// `--trust`, or `TOOLHOST_TRUST=1`.
-    pub trust_all: bool,
     /// `--insecure`.
     pub insecure: bool,
     /// `--require-record`.
@@ -75,24 +70,20 @@ pub fn assemble(
     approver: Arc<dyn Approver>,
     events: EventSink,
 ) -> Result<Assembly, Fault> {
-    let request = LoadRequest {
-        tools: options.tools.clone(),
-        servers: options.servers.clone(),
-        trust_all: options.trust_all,
-    };
-    let mut configuration = load(&request, &kind_words(), environment.as_ref());
+    let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
     process::adopt_orphans();
     let watch = ListWatch::default();
-    let events = watch.sink(events);
+    let masker = masker(&configuration.servers);
+    let events = watch.sink(masker.events(events));
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, environment))
         .providers(servers(&configuration, options, environment, &events))
         .policy(configuration.policy.clone())
         .approver(approver)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
-        .masker(masker(&configuration.servers))
+        .masker(masker)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )

@@ -88,7 +88,7 @@ fn wait(command: Command, context: &Context) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Fault::internal(format!("cannot wait for anything: {error}")))?;
-    let outcome = runtime.block_on(supervise(command, context));
+    let outcome = runtime.block_on(Box::pin(supervise(command, context)));
     // A thread may still be reading from the terminal: a question that a signal made pointless.
     runtime.shutdown_background();
     outcome

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::model::JsonObject;
+use crate::model::{Event, EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolResult};
 
 /// What stands for an argument that its schema or its name calls secret.
 pub const MASK: &str = "‹secret›";
@@ -54,6 +54,70 @@ impl Masker {
             }
         }
         out
+    }
+
+    /// Whether no value is known, so that there is nothing to replace.
+    pub fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    /// What a call gave, without known values: a server may send back what it was given.
+    pub fn result(&self, result: Result<ToolResult, Fault>) -> Result<ToolResult, Fault> {
+        if self.is_empty() {
+            return result;
+        }
+        let rewrite = |text: &str| self.text(text);
+        result.map(|r| r.map_text(&rewrite)).map_err(|f| f.map_text(&rewrite))
+    }
+
+    /// A fault without known values.
+    pub fn fault(&self, fault: Fault) -> Fault {
+        if self.is_empty() { fault } else { fault.map_text(&|text| self.text(text)) }
+    }
+
+    /// What is known about a server, without known values.
+    pub fn status(&self, mut status: ServerStatus) -> ServerStatus {
+        if self.is_empty() {
+            return status;
+        }
+        if let ServerState::Failed(fault) = status.state {
+            status.state = ServerState::Failed(self.fault(fault));
+        }
+        for line in status.warnings.iter_mut().chain(&mut status.stderr_tail) {
+            *line = self.text(line);
+        }
+        status.endpoint = self.text(&status.endpoint);
+        status.instructions = status.instructions.map(|text| self.text(&text));
+        status
+    }
+
+    /// A sink that hands on every event without known values.
+    pub fn events(&self, next: EventSink) -> EventSink {
+        if self.is_empty() {
+            return next;
+        }
+        let masker = self.clone();
+        EventSink::new(move |event| next.emit(masker.event(event)))
+    }
+
+    fn event(&self, event: Event) -> Event {
+        match event {
+            Event::Log { origin, level, text } => {
+                Event::Log { origin, level, text: self.text(&text) }
+            }
+            Event::Notice { origin, text } => Event::Notice { origin, text: self.text(&text) },
+            Event::Progress { call_id, progress, total, message } => {
+                let message = message.map(|text| self.text(&text));
+                Event::Progress { call_id, progress, total, message }
+            }
+            Event::AttemptFailed { call_id, attempt, fault, delay } => {
+                Event::AttemptFailed { call_id, attempt, fault: self.fault(fault), delay }
+            }
+            Event::Server { server, state: ServerState::Failed(fault) } => {
+                Event::Server { server, state: ServerState::Failed(self.fault(fault)) }
+            }
+            other => other,
+        }
     }
 
     /// Arguments without secrets: properties that the schema marks (`writeOnly`, `x-secret`,

@@ -1,7 +1,8 @@
 //! What `provides_tools` says against what the server says.
 //!
 //! Owns: the comparison and its words. Only what a declaration states is compared: a declaration
-//! without a schema cannot drift in its schema. Never does: ask the server.
+//! without a schema cannot drift in its schema, and tools beyond the declared ones are nobody's
+//! drift, since declaring a few of many is common. Never does: ask the server.
 
 use std::collections::HashMap;
 
@@ -13,8 +14,6 @@ use crate::model::{Fault, Problem, ToolDefinition, ToolStatus};
 pub struct Drift {
     /// Declared, but the server does not offer them.
     pub missing: Vec<String>,
-    /// Offered, but not declared.
-    pub extra: Vec<String>,
     /// Both, with what differs (`description`, `inputSchema`, …).
     pub changed: Vec<(String, Vec<&'static str>)>,
 }
@@ -37,26 +36,20 @@ impl Drift {
                 }
             }
         }
-        let known: std::collections::HashSet<&str> =
-            declared.iter().map(|tool| tool.name.tool()).collect();
-        drift.extra.extend(
-            live.iter().map(|t| t.name.tool()).filter(|n| !known.contains(n)).map(str::to_owned),
-        );
         drift
     }
 
     /// Whether there is no difference.
     pub fn is_empty(&self) -> bool {
-        self.missing.is_empty() && self.extra.is_empty() && self.changed.is_empty()
+        self.missing.is_empty() && self.changed.is_empty()
     }
 
     /// One line for each difference, for people.
     pub fn lines(&self) -> Vec<String> {
         let missing = self.missing.iter().map(|n| format!("'{n}' is declared but not offered"));
-        let extra = self.extra.iter().map(|n| format!("'{n}' is offered but not declared"));
         let changed =
             self.changed.iter().map(|(n, what)| format!("'{n}' differs in {}", what.join(", ")));
-        missing.chain(extra).chain(changed).collect()
+        missing.chain(changed).collect()
     }
 }
 
@@ -104,14 +97,8 @@ pub fn apply(
 }
 
 fn line_about(drift: &Drift, tool: &str) -> Option<String> {
-    if let Some((_, what)) = drift.changed.iter().find(|(name, _)| name == tool) {
-        return Some(format!("'{tool}' differs from its declaration in {}", what.join(", ")));
-    }
-    drift
-        .extra
-        .iter()
-        .any(|name| name == tool)
-        .then(|| format!("'{tool}' is not declared in provides_tools"))
+    let (_, what) = drift.changed.iter().find(|(name, _)| name == tool)?;
+    Some(format!("'{tool}' differs from its declaration in {}", what.join(", ")))
 }
 
 fn differences(declared: &ToolDefinition, live: &ToolDefinition) -> Vec<&'static str> {
@@ -175,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_extra_and_changed_are_told_apart() {
+    fn missing_and_changed_are_told_apart_and_extras_are_nobodys_drift() {
         let declared = [
             tool("gone", None, json!({"type": "object"})),
             tool("other", Some("does this"), json!({"type": "object", "x": 1})),
@@ -187,11 +174,7 @@ mod tests {
         let lines = Drift::between(&declared, &live).lines();
         assert_eq!(
             lines,
-            [
-                "'gone' is declared but not offered",
-                "'new' is offered but not declared",
-                "'other' differs in description, inputSchema"
-            ]
+            ["'gone' is declared but not offered", "'other' differs in description, inputSchema"]
         );
         let problems = apply("s", &declared, &mut live, false);
         assert_eq!(problems.len(), 3);

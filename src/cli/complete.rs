@@ -116,8 +116,8 @@ fn options(words: impl Iterator<Item = OsString>) -> Options {
             None => (word, None),
         };
         let list = match flag.as_str() {
-            "--tools" | "--host-tools" => &mut options.tools,
-            "--mcp" => &mut options.servers,
+            "--tools" | "--host-tools" => &mut options.files.tools,
+            "--mcp" => &mut options.files.servers,
             _ => continue,
         };
         list.extend(value.or_else(|| words.next()).map(PathBuf::from));
@@ -309,8 +309,8 @@ mod tests {
     fn files_named_on_the_line_are_used() {
         let words = ["toolhost", "--", "toolhost", "--tools", "a", "--mcp=b", "call", "x"];
         let options = options(words.iter().map(OsString::from));
-        assert_eq!(options.tools, [PathBuf::from("a")]);
-        assert_eq!(options.servers, [PathBuf::from("b")]);
+        assert_eq!(options.files.tools, [PathBuf::from("a")]);
+        assert_eq!(options.files.servers, [PathBuf::from("b")]);
     }
 
     #[test]

@@ -142,26 +142,33 @@ impl Context {
         config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
     }
 
+    /// Reads the configuration alone, with every question of trust open that is not answered in
+    /// the record.
+    pub fn load_untrusting(&self) -> Configuration {
+        let request = LoadRequest { trust_all: false, ..self.load_request() };
+        config::load(&request, &assembly::kind_words(), &*self.environment)
+    }
+
     /// What to read.
     pub fn load_request(&self) -> LoadRequest {
-        let global = &self.global;
         LoadRequest {
-            tools: global.tools.clone(),
-            servers: global.mcp.clone(),
-            trust_all: global.trust,
+            tools: self.global.tools.clone(),
+            servers: self.global.mcp.clone(),
+            trust_all: self.trusts_all(),
         }
     }
 
+    /// Whether this run trusts whatever its files would start.
+    pub fn trusts_all(&self) -> bool {
+        self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
+    }
+
     fn options(&self) -> Options {
-        let global = &self.global;
         Options {
-            tools: global.tools.clone(),
-            servers: global.mcp.clone(),
-            profile: global.profile.clone(),
-            // The variable that means the same is read with the files.
-            trust_all: global.trust,
-            insecure: global.insecure,
-            require_record: global.require_record,
+            files: self.load_request(),
+            profile: self.global.profile.clone(),
+            insecure: self.global.insecure,
+            require_record: self.global.require_record,
         }
     }
 
@@ -189,7 +196,7 @@ impl Context {
             }
             return Err(fault);
         }
-        if errors > 0 {
+        if errors > 0 && self.door.verbosity() > 0 {
             self.door.warn(&format!(
                 "{} out of service, see 'toolhost config check'",
                 plural(errors, "entry is", "entries are")

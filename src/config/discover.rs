@@ -25,7 +25,7 @@ pub struct LoadRequest {
     pub tools: Vec<PathBuf>,
     /// Files named with `--mcp`.
     pub servers: Vec<PathBuf>,
-    /// `--trust`: a project's files may start what they name, for this run.
+    /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
 }
 

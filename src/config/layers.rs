@@ -143,8 +143,8 @@ fn a_program_inside_the_project_is_pointed_out() {
 }
 
 #[test]
-fn consent_comes_from_flags_variables_and_the_embedded_text() {
-    let mut room = Room::new().project("tools.yaml", COMMAND).project("mcp.yaml", SERVER);
+fn consent_comes_from_flags_and_the_embedded_text() {
+    let room = Room::new().project("tools.yaml", COMMAND).project("mcp.yaml", SERVER);
     let everything = LoadRequest { trust_all: true, ..LoadRequest::default() };
     let trusted = |c: &Configuration| {
         c.tools.iter().all(|t| t.trust == Trust::Trusted)
@@ -154,8 +154,6 @@ fn consent_comes_from_flags_variables_and_the_embedded_text() {
     assert!(trusted(&load(&everything, &KINDS, &room.environment)));
     let named = LoadRequest { tools: vec!["tools.yaml".into()], ..LoadRequest::default() };
     assert!(trusted(&load(&named, &KINDS, &room.environment)));
-    room.environment.vars.insert("TOOLHOST_TRUST".into(), "1".into());
-    assert!(trusted(&room.load()));
     let copy = Room::new()
         .project("tools.yaml", super::discover::EMBEDDED_TOOLS)
         .project("mcp.yaml", super::discover::EMBEDDED_SERVERS);

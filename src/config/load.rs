@@ -28,8 +28,7 @@ pub fn load(
         kinds,
         gathered: Gathered::new(Gate::new(environment)),
         settings: Settings::default(),
-        trust_all: request.trust_all
-            || environment.var("TOOLHOST_TRUST").is_some_and(|value| value == "1"),
+        trust_all: request.trust_all,
     };
     loader.gathered.configuration.problems = found.problems;
     loader.files(&found.files, true);

@@ -94,6 +94,7 @@ impl ToolHost {
         if let Ok(result) = &mut result {
             output::examine(&tool, result, request.validate).await;
         }
+        let mut result = self.masker.result(result);
         let metadata = CallMetadata {
             call_id,
             duration: self.clock.now().saturating_duration_since(ledger.started),
@@ -111,7 +112,8 @@ impl ToolHost {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has limits of its own.
         let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
-        let mut route = self.route(&request.name, &request.servers, limit).await?;
+        let route = self.route(&request.name, &request.servers, limit).await;
+        let mut route = route.map_err(|fault| self.masker.fault(fault))?;
         if let Some(fault) = &route.tool.definition.unavailable {
             return Err(fault.clone());
         }

@@ -106,6 +106,9 @@ impl ToolHost {
         }
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         let mut catalogue = build::build(version, local, servers);
+        for server in &mut catalogue.servers {
+            server.fault = server.fault.take().map(|fault| self.masker.fault(fault));
+        }
         if let Some(profile) = &self.profile {
             catalogue.tools.retain(|tool| filter::shows(profile, tool));
         }
@@ -123,14 +126,15 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
-        let route = self.route(name, servers, limits::LISTING).await?;
+        let route = self.route(name, servers, limits::LISTING).await;
+        let route = route.map_err(|fault| self.masker.fault(fault))?;
         Ok(route.tool.definition.clone())
     }
 
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let servers = self.members.iter().filter_map(|member| member.provider.as_server());
-        servers.map(crate::provider::Server::status).collect()
+        servers.map(|server| self.masker.status(server.status())).collect()
     }
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.
@@ -149,7 +153,7 @@ impl ToolHost {
                 }
             }
         });
-        join_all(checks).await
+        join_all(checks).await.into_iter().map(|status| self.masker.status(status)).collect()
     }
 
     /// Ends everything that was started, all providers at once. Idempotent.

@@ -216,6 +216,17 @@ impl Fault {
         self.with(|b| b.data = Some(data))
     }
 
+    /// The same fault with every text in it rewritten, evidence included.
+    #[must_use]
+    pub fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
+        self.with(|b| {
+            b.message = rewrite(&b.message);
+            b.hint = b.hint.as_deref().map(rewrite);
+            b.details = b.details.iter().map(|line| rewrite(line)).collect();
+            b.data = b.data.as_ref().map(|data| super::result::map_json(data, rewrite));
+        })
+    }
+
     /// The class of the failure.
     pub fn kind(&self) -> FaultKind {
         self.0.kind

@@ -66,6 +66,34 @@ impl ToolResult {
     }
 }
 
+impl ToolResult {
+    /// The same result with every text in it rewritten.
+    #[must_use]
+    pub fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
+        Self {
+            success: self.success,
+            output: map_json(&self.output, rewrite),
+            content: self.content.iter().map(|block| map_json(block, rewrite)).collect(),
+            structured: self.structured.as_ref().map(|value| map_json(value, rewrite)),
+            fault: self.fault.map(|fault| fault.map_text(rewrite)),
+            warnings: self.warnings.iter().map(|line| rewrite(line)).collect(),
+            meta: self.meta.as_ref().map(|value| map_json(value, rewrite)),
+        }
+    }
+}
+
+/// A JSON value with every text in it, keys included, rewritten.
+pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(rewrite(text)),
+        Value::Array(items) => items.iter().map(|item| map_json(item, rewrite)).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter().map(|(key, value)| (rewrite(key), map_json(value, rewrite))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
 /// How a call went, beside what it gave.
 #[derive(Debug, Clone)]
 pub struct CallMetadata {

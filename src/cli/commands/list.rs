@@ -100,7 +100,8 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         .filter_map(|place| catalogue.tools.get(place))
         .collect();
     let answered = has_answer(args, &catalogue.tools);
-    let verdict = views::catalogue::verdict(&catalogue, answered);
+    let verdict = views::catalogue::verdict(&catalogue, answered)
+        .or_else(|| views::catalogue::out_of_service(&assembly.configuration.problems));
     complete::remember(&*context.environment, &assembly.configuration, &catalogue);
     match format {
         Json | Yaml => {

@@ -70,12 +70,14 @@ pub async fn run(args: &TrustArgs, context: &Context) -> Outcome {
 }
 
 async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
-    let requests = open(&context.load(), args.file.as_deref());
+    // `--trust` and its variable consent to this run, and here that is to remember.
+    let consent = args.yes || context.trusts_all();
+    let requests = open(&context.load_untrusting(), args.file.as_deref());
     if requests.is_empty() {
         context.door.note(&Line::plain("nothing to allow"));
         return Ok(());
     }
-    if !args.yes && !prompt::is_possible() {
+    if !consent && !prompt::is_possible() {
         return Err(Fault::denied(format!(
             "{} to allow, and no terminal to ask at",
             plural(requests.len(), "entry", "entries")
@@ -86,7 +88,7 @@ async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
     }
     let mut refused = Vec::new();
     for request in requests {
-        let answer = if args.yes {
+        let answer = if consent {
             Approval::Granted
         } else {
             prompt::ask_trust(Arc::clone(&context.door), request.clone()).await

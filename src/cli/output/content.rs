@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::json;
 use super::page::{Label, Line, Page};
-use crate::model::ToolResult;
+use crate::model::{Fault, FaultKind, ToolResult};
 use crate::util::{base64, units};
 
 /// One block that has bytes of its own.
@@ -29,6 +29,14 @@ pub fn page(result: &ToolResult) -> Page {
     }
     for block in &result.content {
         show(&mut page, block);
+    }
+    // What is wrong with a result is often in the half that is not shown otherwise.
+    if let (Some(FaultKind::Protocol), Some(value)) =
+        (result.fault.as_ref().map(Fault::kind), structured)
+        && !page.is_empty()
+    {
+        page.push(Line::of(Label::Dim, "structuredContent:"));
+        page.text(Label::Plain, 2, &json::pretty(value));
     }
     if page.is_empty() {
         match structured {

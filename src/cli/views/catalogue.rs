@@ -10,7 +10,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::context::plural;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault};
-use crate::model::{Fault, Source, Speed, ToolDefinition, ToolStatus};
+use crate::model::{Fault, Problem, Source, Speed, ToolDefinition, ToolStatus};
 
 /// The most characters of a description that are shown in a list.
 const MAX_DESCRIPTION: usize = 160;
@@ -139,6 +139,26 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
         Some(hint) => fault.hint(hint),
         None => fault,
     })
+}
+
+/// What entries out of service mean for a list: it is usable and incomplete.
+pub fn out_of_service(problems: &[Problem]) -> Option<Fault> {
+    const SHOWN: usize = 5;
+    let errors: Vec<&Problem> = problems.iter().filter(|problem| problem.is_error()).collect();
+    if errors.is_empty() {
+        return None;
+    }
+    let entries = plural(errors.len(), "entry is", "entries are");
+    let lines = errors.iter().take(SHOWN).map(|problem| {
+        let place = problem.place.as_ref();
+        let place = place.map(|p| format!("{}:{}:{}: ", p.file.display(), p.line, p.column));
+        format!("{}{}", place.unwrap_or_default(), problem.message)
+    });
+    Some(
+        Fault::partial(format!("the list is incomplete: {entries} out of service"))
+            .details(lines)
+            .hint("'toolhost config check' shows each with its line"),
+    )
 }
 
 /// A failed server in a few lines: the failure and the server's last words.

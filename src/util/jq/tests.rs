@@ -1,3 +1,5 @@
+//! jq expressions, the good and the greedy ones.
+
 use serde_json::json;
 
 use std::time::Duration;

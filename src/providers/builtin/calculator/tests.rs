@@ -1,3 +1,5 @@
+//! The calculator against values that `CPython` gave, and against nonsense.
+
 use proptest::prelude::*;
 
 use super::evaluate;

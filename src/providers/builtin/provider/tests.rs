@@ -1,3 +1,5 @@
+//! The built-in tools through their provider, as the host calls them.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
