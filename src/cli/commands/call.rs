@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
-use crate::cli::entries;
 use crate::cli::output::content::{self, Payload};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
@@ -112,15 +111,14 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     }
     let request = request(args, context).await?;
     let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
-    let blame = |fault| entries::blame(&assembly.configuration, &args.name, fault);
     if args.dry_run {
-        let preview = assembly.host.preview(&request).await.map_err(blame)?;
+        let preview = assembly.host.preview(&request).await?;
         return match format {
             Json | Yaml => context.door.value(format, &views::outcome::preview_json(&preview)),
             _ => context.door.page(&views::outcome::preview(&preview)),
         };
     }
-    let outcome = assembly.host.call(request).await.map_err(blame)?;
+    let outcome = assembly.host.call(request).await?;
     print(args, &context.door, format, &outcome)?;
     match outcome.fault() {
         Some(fault) if args.ignore_tool_error && fault.kind() == FaultKind::Tool => Ok(()),

@@ -120,7 +120,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         Text | Table | Format::Raw => {
             context.door.page(&views::catalogue::page(&tools, context.door.width()))?;
             remarks(&catalogue.problems, &context.door);
-            context.door.note(&Line::plain(summary(&tools, args)));
+            // Beside a pipe a count is noise, unless it explains why nothing came.
+            if context.door.is_terminal() || tools.is_empty() {
+                context.door.note(&Line::plain(summary(&tools, args)));
+            }
         }
     }
     verdict.map_or(Ok(()), |fault| Err(fault.into()))
