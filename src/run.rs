@@ -88,7 +88,7 @@ fn wait(command: Command, context: &Context) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Fault::internal(format!("cannot wait for anything: {error}")))?;
-    let outcome = runtime.block_on(supervise(command, context));
+    let outcome = runtime.block_on(Box::pin(supervise(command, context)));
     // A thread may still be reading from the terminal: a question that a signal made pointless.
     runtime.shutdown_background();
     outcome
@@ -97,8 +97,8 @@ fn wait(command: Command, context: &Context) -> Outcome {
 async fn supervise(command: Command, context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
-    let work = perform(command, context);
-    let (outcome, stopped) = Box::pin(heed(work, &mut signals, &context.cancel)).await;
+    let work = Box::pin(perform(command, context));
+    let (outcome, stopped) = heed(work, &mut signals, &context.cancel).await;
     let at_once = matches!(stopped, Some(Stopped { at_once: true, .. }));
     let late = farewell(context, &mut signals, at_once).await;
     match stopped.map(|stopped| stopped.by).or(late) {
@@ -118,11 +118,10 @@ struct Stopped {
 /// Waits for `work`. A signal fires `cancel` and gives the work a moment to end; a second one, or
 /// the end of that moment, drops it where it stands.
 async fn heed(
-    work: impl Future<Output = Outcome>,
+    mut work: impl Future<Output = Outcome> + Unpin,
     signals: &mut impl NextSignal,
     cancel: &CancellationToken,
 ) -> (Outcome, Option<Stopped>) {
-    let mut work = std::pin::pin!(work);
     let by = tokio::select! {
         outcome = &mut work => return (outcome, None),
         signal = signals.next() => signal,
@@ -200,7 +199,7 @@ mod tests {
         let mut signals = Script(signals.iter().copied().collect());
         let cancel = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let work = work(cancel.clone());
+        let work = Box::pin(work(cancel.clone()));
         runtime.block_on(heed(work, &mut signals, &cancel))
     }
 

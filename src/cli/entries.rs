@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::spec::{Configuration, DisabledEntry};
-use crate::model::{Fault, FaultKind};
+use crate::model::Fault;
 
 /// Checks that every name in `names` is one of `known` servers.
 ///
@@ -27,21 +27,6 @@ pub fn expect_servers(
     }
     let known: Vec<&str> = known.iter().copied().collect();
     Err(fault.hint(format!("known: {}", known.join(", "))))
-}
-
-/// The reason why a name is unknown, when that is an entry out of service; otherwise the fault as
-/// it is.
-pub fn blame(configuration: &Configuration, name: &str, fault: Fault) -> Fault {
-    // A name in service failed for another reason, even if a second entry of that name is broken.
-    let in_service = configuration.tools.iter().any(|tool| owns(tool.definition.name.tool(), name))
-        || configuration.servers.iter().any(|server| owns(&server.name, name));
-    if fault.kind() != FaultKind::Usage || in_service {
-        return fault;
-    }
-    match configuration.disabled.iter().find(|entry| owns(&entry.name, name)) {
-        Some(entry) => out_of_service(entry),
-        None => fault,
-    }
 }
 
 fn out_of_service(entry: &DisabledEntry) -> Fault {
@@ -81,21 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_a_broken_entry_is_a_matter_of_configuration() {
-        for name in ["github", "github-search", "github.search", "github__search"] {
-            let fault = blame(&configuration(), name, Fault::usage("unknown tool"));
-            assert_eq!(fault.kind().exit_code(), 9, "{name}");
-            assert!(fault.message().contains("TOKEN"));
-            assert_eq!(fault.hint_text(), Some("export TOKEN"));
+    fn an_entry_owns_its_tools_with_every_separator() {
+        for name in ["github", "github-search", "github.search", "github/x", "github__search"] {
+            assert!(owns("github", name), "{name}");
         }
-    }
-
-    #[test]
-    fn other_faults_stay_as_they_are() {
-        let other = blame(&configuration(), "githubber", Fault::usage("unknown tool"));
-        assert_eq!(other.kind().exit_code(), 2);
-        let other = blame(&configuration(), "github-search", Fault::timeout("5 s"));
-        assert_eq!(other.kind().exit_code(), 7);
+        for name in ["git", "githubber", "search", ""] {
+            assert!(!owns("github", name), "{name}");
+        }
+        assert!(!owns("", "-x"));
     }
 
     #[test]

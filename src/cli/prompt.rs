@@ -1,8 +1,9 @@
 //! Questions to the person at the terminal.
 //!
 //! Owns: approval of a call, and trust in what a project's file would start. Answers are read from
-//! the terminal itself, never from stdin, so nothing that is piped in can say yes. The default, the
-//! end of input and an interruption are all No.
+//! the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
+//! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
+//! all No.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -34,7 +35,7 @@ pub struct TerminalApprover {
 }
 
 impl TerminalApprover {
-    /// Shows its questions on stderr through `door`.
+    /// Shows its questions through `door`.
     pub fn new(door: Arc<Door>) -> Self {
         Self { door }
     }
@@ -55,18 +56,20 @@ pub async fn ask_trust(door: Arc<Door>, request: TrustRequest) -> Approval {
 /// Shows a question and waits for the answer. The wait is on a thread of its own, which a signal
 /// leaves behind: reading a terminal cannot be called off.
 async fn ask(door: Arc<Door>, question: Page) -> Approval {
-    let Ok(terminal) = terminal() else { return Approval::Nobody };
+    let Ok(mut terminal) = terminal() else { return Approval::Nobody };
     let answer = tokio::task::spawn_blocking(move || {
         // What was typed before the question was shown is no answer to it.
         let _typed_ahead =
             rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush);
-        door.tell(&question);
-        let mut line = String::new();
-        let mut reader = BufReader::new(terminal.take(MAX_ANSWER));
-        match reader.read_line(&mut line) {
-            Ok(_) if is_yes(&line) => Approval::Granted,
-            _ => Approval::Refused,
+        if door.ask(&question, &mut terminal).is_err() {
+            return Approval::Nobody;
         }
+        let mut line = String::new();
+        let read = BufReader::new(terminal.take(MAX_ANSWER)).read_line(&mut line);
+        if line.ends_with('\n') {
+            door.answered();
+        }
+        if read.is_ok() && is_yes(&line) { Approval::Granted } else { Approval::Refused }
     });
     answer.await.unwrap_or(Approval::Refused)
 }

@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
-use crate::cli::entries;
 use crate::cli::output::content::{self, Payload};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
@@ -107,17 +106,19 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     if let Some(path) = &args.save {
         save::check(path)?;
     }
+    if let Some(filter) = &args.query {
+        check_filter(filter)?;
+    }
     let request = request(args, context).await?;
     let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
-    let blame = |fault| entries::blame(&assembly.configuration, &args.name, fault);
     if args.dry_run {
-        let preview = assembly.host.preview(&request).await.map_err(blame)?;
+        let preview = assembly.host.preview(&request).await?;
         return match format {
             Json | Yaml => context.door.value(format, &views::outcome::preview_json(&preview)),
             _ => context.door.page(&views::outcome::preview(&preview)),
         };
     }
-    let outcome = assembly.host.call(request).await.map_err(blame)?;
+    let outcome = assembly.host.call(request).await?;
     print(args, &context.door, format, &outcome)?;
     match outcome.fault() {
         Some(fault) if args.ignore_tool_error && fault.kind() == FaultKind::Tool => Ok(()),
@@ -194,12 +195,11 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
             door.page(&page)
         }
         (_, None) => result.map_or(Ok(()), |result| {
-            let page = content::page(result);
-            // What failed says so itself: the tool's words are printed once.
-            if outcome.fault().is_some_and(|fault| repeats(fault, result)) {
-                return Ok(());
-            }
-            door.page(&page)
+            // Where a person sees both streams, the words of a refusal are printed once.
+            let said = door.is_terminal()
+                && !args.ignore_tool_error
+                && outcome.fault().is_some_and(|fault| repeats(fault, result));
+            if said { Ok(()) } else { door.page(&content::page(result)) }
         }),
     }
 }
@@ -208,6 +208,16 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
 fn repeats(fault: &Fault, result: &ToolResult) -> bool {
     result.structured.is_none()
         && result.output.as_str().is_some_and(|text| text.trim() == fault.message().trim())
+}
+
+/// Checks an expression before the call is made: it is compiled and never run.
+fn check_filter(filter: &str) -> Result<(), Fault> {
+    // The line break ends a comment of the expression.
+    let idle = format!("if false then ({filter}\n) else empty end");
+    let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
+    // The expression's own message points into what was typed.
+    let why = jq::query(filter, &Value::Null).err().unwrap_or(wrapped);
+    Err(Fault::usage(format!("--query: {why}")))
 }
 
 fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
@@ -360,11 +370,31 @@ mod tests {
 
     #[test]
     fn the_words_of_a_refusal_are_printed_once() {
-        assert_eq!(printed(&[], Format::Text, ToolResult::failure("no")).0, "");
+        let on_a_terminal = |words: &[&str]| {
+            let (door, out, _) = captured(Wishes::default(), true);
+            print(&args(words), &door, Format::Text, &outcome(ToolResult::failure("no"))).unwrap();
+            out.text()
+        };
+        assert_eq!(on_a_terminal(&[]), "");
+        assert_eq!(on_a_terminal(&["--ignore-tool-error"]), "no\n");
+        assert_eq!(printed(&[], Format::Text, ToolResult::failure("no")).0, "no\n");
         let mut more = ToolResult::failure("no");
         more.output = json!("no\nand why");
         more.content = vec![json!({ "type": "text", "text": "no\nand why" })];
         assert_eq!(printed(&[], Format::Text, more).0, "no\nand why\n");
+    }
+
+    #[test]
+    fn an_expression_is_checked_without_running_it() {
+        for filter in [".a", "error(\"only when it runs\")", "def f: 1; f", ".a # comment", "keys"]
+        {
+            assert!(check_filter(filter).is_ok(), "{filter}");
+        }
+        for filter in [".[", "", "nonsense(1)", ". |"] {
+            let fault = check_filter(filter).unwrap_err();
+            assert_eq!(fault.kind().exit_code(), 2, "{filter}");
+            assert!(!fault.message().contains("if false"), "{fault}");
+        }
     }
 
     #[test]

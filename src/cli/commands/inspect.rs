@@ -5,7 +5,6 @@ use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
-use crate::cli::entries;
 use crate::cli::output::{Format, Line, Page};
 use crate::cli::views;
 
@@ -41,8 +40,7 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
         }
         return views::server::verdict(&servers).map_or(Ok(()), |fault| Err(fault.into()));
     }
-    let found = host.find(&args.name, &args.server).await;
-    let tool = found.map_err(|fault| entries::blame(&assembly.configuration, &args.name, fault))?;
+    let tool = host.find(&args.name, &args.server).await?;
     match format {
         Json | Yaml => door.value(format, &views::tool::json_detail(&tool)),
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::catalogue::filter::Query;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::entries;
-use crate::cli::output::{Format, Line, Page, fault};
+use crate::cli::output::{Door, Format, Line, Page, fault};
 use crate::cli::views;
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::host::request::Reach;
-use crate::model::{Fault, Safety, Source, ToolDefinition, ToolStatus};
+use crate::model::{Fault, Problem, Safety, Source, ToolDefinition, ToolStatus};
 
 /// List the tools of the catalogue.
 ///
@@ -119,13 +119,35 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         }
         Text | Table | Format::Raw => {
             context.door.page(&views::catalogue::page(&tools, context.door.width()))?;
-            for problem in &catalogue.problems {
-                context.door.warn(&problem.message);
+            remarks(&catalogue.problems, &context.door);
+            // Beside a pipe a count is noise, unless it explains why nothing came.
+            if context.door.is_terminal() || tools.is_empty() {
+                context.door.note(&Line::plain(summary(&tools, args)));
             }
-            context.door.note(&Line::plain(summary(&tools, args)));
         }
     }
     verdict.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// What was found about single items: what was left out always, doubts only as far as they are few
+/// or were asked for.
+fn remarks(problems: &[Problem], door: &Door) {
+    const FEW: usize = 3;
+    const MANY: usize = 20;
+    for (errors, most) in [(true, MANY), (false, FEW)] {
+        let found: Vec<&Problem> = problems.iter().filter(|p| p.is_error() == errors).collect();
+        let most = if door.verbosity() > 0 { usize::MAX } else { most };
+        if found.len() <= most || errors {
+            for problem in found.iter().take(most) {
+                door.warn(&problem.message);
+            }
+        }
+        let hidden = found.len().saturating_sub(if errors { most } else { 0 });
+        if found.len() > most {
+            let count = plural(hidden, "remark", "remarks");
+            door.note(&Line::plain(format!("{count} not shown, -v shows all")));
+        }
+    }
 }
 
 fn summary(tools: &[&ToolDefinition], args: &ListArgs) -> String {
@@ -224,6 +246,24 @@ mod tests {
     fn a_query_that_matches_nothing_says_so() {
         assert_eq!(summary(&[], &args(&["zzz"])), "0 tools match");
         assert_eq!(summary(&[], &args(&[])), "0 tools");
+    }
+
+    #[test]
+    fn many_doubts_are_counted_and_what_was_left_out_is_named() {
+        use crate::cli::output::door::Wishes;
+        use crate::cli::output::door::tests::captured;
+        let mut problems = vec![Problem::error("a tool without a name was left out")];
+        problems.extend((0..9).map(|n| Problem::warning(format!("doubt {n}"))));
+        let said = |verbose| {
+            let (door, _, err) = captured(Wishes { verbose, ..Wishes::default() }, false);
+            remarks(&problems, &door);
+            err.text()
+        };
+        assert_eq!(
+            said(0),
+            "warning: a tool without a name was left out\n9 remarks not shown, -v shows all\n"
+        );
+        assert_eq!(said(1).lines().count(), 10);
     }
 
     #[test]

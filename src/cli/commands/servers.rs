@@ -61,7 +61,7 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
             if servers.is_empty() {
                 let nothing = "no server is configured; they are declared in mcp.yaml";
                 context.door.note(&Line::plain(nothing));
-            } else {
+            } else if context.door.is_terminal() {
                 context.door.note(&Line::plain(plural(servers.len(), "server", "servers")));
             }
         }

@@ -66,8 +66,20 @@ struct Stream {
 
 struct State {
     sink: Box<dyn Write + Send>,
-    /// Whether a line that will be repainted stands on the screen.
-    transient: bool,
+    /// What stands on the line of the cursor.
+    line: OpenLine,
+}
+
+/// What has to be done before something else is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum OpenLine {
+    /// Nothing stands there.
+    #[default]
+    Empty,
+    /// A line that will be repainted: it is removed.
+    Transient,
+    /// A question whose answer did not come: it is left.
+    Question,
 }
 
 impl Door {
@@ -78,7 +90,7 @@ impl Door {
             let colour =
                 !wishes.plain && settings::wants_colour(wishes.colour, terminal, environment);
             Stream {
-                state: Mutex::new(State { sink, transient: false }),
+                state: Mutex::new(State { sink, line: OpenLine::Empty }),
                 terminal,
                 width: settings::width(terminal && !wishes.plain, columns),
                 palette: Palette { colour, ascii },
@@ -195,9 +207,26 @@ impl Door {
         let room = self.err.width.unwrap_or(80).saturating_sub(1);
         let text = self.err.palette.line(&line.clone().cut(room));
         let mut state = self.err.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.transient = true;
+        state.line = OpenLine::Transient;
         // Nobody can be told that stderr is broken.
         let _unheard = write!(state.sink, "\r\x1b[K{text}").and_then(|()| state.sink.flush());
+    }
+
+    /// Puts a question to `terminal`, which may be another one than stderr.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written; then nobody has seen the question.
+    pub fn ask(&self, question: &Page, terminal: &mut dyn Write) -> io::Result<()> {
+        self.clear_transient();
+        terminal.write_all(self.err.palette.page(question).as_bytes())?;
+        terminal.flush()?;
+        self.err.open(OpenLine::Question);
+        Ok(())
+    }
+
+    /// Says that the question was answered with a whole line.
+    pub fn answered(&self) {
+        self.err.open(OpenLine::Empty);
     }
 
     /// Removes the line of [`Door::transient`].
@@ -219,12 +248,19 @@ impl Door {
 }
 
 impl Stream {
+    fn open(&self, line: OpenLine) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.line = if self.terminal { line } else { OpenLine::Empty };
+    }
+
     fn say(&self, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::with_capacity(bytes.len() + 4);
-        if std::mem::take(&mut state.transient) {
-            all.extend_from_slice(b"\r\x1b[K");
-        }
+        all.extend_from_slice(match std::mem::take(&mut state.line) {
+            OpenLine::Empty => b"",
+            OpenLine::Transient => b"\r\x1b[K",
+            OpenLine::Question => b"\n",
+        });
         all.extend_from_slice(bytes);
         if !all.is_empty() {
             // Nobody can be told that stderr is broken.
@@ -289,7 +325,7 @@ pub(crate) mod tests {
         terminal: bool,
     ) -> Door {
         let stream = |sink| Stream {
-            state: Mutex::new(State { sink, transient: false }),
+            state: Mutex::new(State { sink, line: OpenLine::Empty }),
             terminal,
             width: terminal.then_some(80),
             palette: Palette::default(),
@@ -339,6 +375,21 @@ pub(crate) mod tests {
         let (door, _, err) = captured(Wishes { json: true, ..Wishes::default() }, false);
         door.fault(&Fault::usage("no\nsuch tool").detail("a"));
         assert_eq!(err.text().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_question_that_was_not_answered_keeps_its_line() {
+        let (door, _, err) = captured(Wishes::default(), true);
+        let mut terminal = Vec::new();
+        door.ask(&Page::from(Line::plain("Call it?")), &mut terminal).unwrap();
+        door.fault(&Fault::usage("interrupted"));
+        assert_eq!(terminal, b"Call it?\n");
+        assert_eq!(err.text(), "\nerror: interrupted\n");
+        let (door, _, err) = captured(Wishes::default(), true);
+        door.ask(&Page::default(), &mut terminal).unwrap();
+        door.answered();
+        door.fault(&Fault::usage("refused"));
+        assert_eq!(err.text(), "error: refused\n");
     }
 
     #[test]
