@@ -13,7 +13,8 @@ use crate::config::environment::Environment;
 use crate::config::load::load;
 use crate::config::secrets::names_secret;
 use crate::config::spec::{
-    AuthSpec, Configuration, Endpoint, KindWords, ProfileSpec, RecordSpec, ServerSpec, ToolSpec,
+    AuthSpec, Configuration, DisabledEntry, Endpoint, FileRole, KindWords, ProfileSpec, RecordSpec,
+    ServerSpec, ToolSpec,
 };
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
@@ -118,6 +119,11 @@ fn internal_providers(
             continue;
         }
         let built = (kind.build)(specs, &context);
+        let refused = built.problems.iter().filter(|problem| problem.is_error());
+        configuration.disabled.extend(refused.filter_map(|problem| {
+            let (name, role) = (problem.entry.clone()?, FileRole::Tools);
+            Some(DisabledEntry { name, role, problem: problem.clone() })
+        }));
         configuration.problems.extend(built.problems);
         providers.extend(built.provider);
     }

@@ -47,6 +47,9 @@ pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
             if let Some(last) = fault.detail_lines().last() {
                 table.below(Line::of(Label::Dim, last));
             }
+            if let Some(hint) = fault.hint_text() {
+                table.below(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint));
+            }
         }
         for warning in &server.warnings {
             table.below(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning));
@@ -277,6 +280,7 @@ mod tests {
         browser  failed                      stdio
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
         assert_snapshot!(shown(80), @r"
@@ -285,6 +289,7 @@ mod tests {
         browser  failed              stdio
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
         assert_snapshot!(shown(60), @r"
@@ -293,6 +298,7 @@ mod tests {
         browser  failed
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
     }

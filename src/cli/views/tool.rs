@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::millis;
 use crate::catalogue::fingerprint;
-use crate::cli::example::{self, resolve, type_of};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, caret, json as json_text};
+use crate::host::example::{self, resolve, type_of};
 use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;

@@ -94,8 +94,12 @@ impl McpProvider {
         if let Some(connection) = slot.alive() {
             return Ok(connection);
         }
-        slot.may_start()?;
-        permit(&self.spec.trust).map_err(|fault| fault.server(&self.spec.name))?;
+        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start());
+        if let Err(fault) = admitted {
+            let fault = fault.server(&self.spec.name);
+            self.set_state(ServerState::Failed(fault.clone()));
+            return Err(fault);
+        }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup).await {
             Ok(connection) => {
@@ -360,7 +364,13 @@ impl Server for McpProvider {
             let asked = Instant::now();
             match connection.request(method, json!({}), &options).await {
                 Ok(_) => self.known().ping = Some(asked.elapsed()),
-                Err(fault) => connection.doubt(format!("no sign of life: {}", fault.message())),
+                // A well-formed no is a sign of life too.
+                Err(fault) if fault.kind() == FaultKind::Tool => {
+                    self.known().ping = Some(asked.elapsed());
+                }
+                Err(fault) => {
+                    return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
+                }
             }
             if let Err(fault) = self.list().await {
                 connection.doubt(format!("its tools cannot be listed: {}", fault.message()));

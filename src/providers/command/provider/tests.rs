@@ -454,7 +454,7 @@ async fn a_preview_shows_the_exact_request() {
 #[test]
 fn wrong_entries_are_refused_with_their_reason() {
     for (entry, names, expected) in [
-        (json!({ "command": [] }), &[][..], "expected a program and its arguments, found a list"),
+        (json!({ "command": [] }), &[][..], "'command' is empty"),
         (json!({ "command": 3 }), &[], "expected a list of texts, found a number"),
         (json!({ "command": "git log" }), &[], "'git log' is not the name of a program"),
         (json!({ "command": ["{x}"] }), &["x"], "the program itself cannot come from an argument"),
