@@ -23,10 +23,14 @@ pub fn command_line(definition: &ToolDefinition) -> String {
     let arguments = whole.cloned().unwrap_or_else(|| sketch.object(top, 0));
     let properties = top.get("properties");
     for (key, value) in &arguments {
-        let is_text = properties
-            .and_then(|p| p.get(key))
-            .is_some_and(|p| type_of(resolve(schema, p, 0)) == Some("string"));
+        let is_text = properties.and_then(|p| p.get(key)).is_some_and(|property| {
+            let property = resolve(schema, property, 0);
+            let choice = property.get("enum").or_else(|| property.get("const")).is_some();
+            type_of(property).map_or(choice, |kind| kind == "string")
+        });
         let word = match value {
+            // Only as JSON does a line break survive being printed and copied.
+            Value::String(text) if text.contains(char::is_control) => format!("{key}:={value}"),
             Value::String(text) if text.starts_with('@') => format!("{key}=@{text}"),
             Value::String(text) if is_text => format!("{key}={text}"),
             Value::Number(number) => format!("{key}={number}"),
@@ -223,6 +227,12 @@ mod tests {
             "examples": [{ "a": "hi", "b": 2 }]
         });
         assert_eq!(line(whole), "toolhost call s-t a=hi b=2");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_can_be_copied() {
+        let schema = json!({ "properties": { "a": { "type": "string", "examples": ["x\ny"] } } });
+        assert_eq!(line(schema), r#"toolhost call s-t 'a:="x\ny"'"#);
     }
 
     #[test]

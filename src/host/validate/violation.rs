@@ -203,10 +203,7 @@ mod tests {
     fn the_nearest_option_is_suggested_and_the_value_never_quoted() {
         let options = ["lima", "oslo"].map(Value::from);
         let told = |value: &str| Violation::options(Path::default(), &options, &value.into());
-        assert_eq!(
-            told("Oslo").message,
-            r#"must be one of "lima", "oslo"; did you mean "oslo"?"#
-        );
+        assert_eq!(told("Oslo").message, r#"must be one of "lima", "oslo"; did you mean "oslo"?"#);
         assert_eq!(told("hunter2").message, r#"must be one of "lima", "oslo""#);
     }
 }
