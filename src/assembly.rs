@@ -41,6 +41,8 @@ pub struct Options {
     pub insecure: bool,
     /// `--require-record`.
     pub require_record: bool,
+    /// The least level of the log lines that servers are asked for; they may send others.
+    pub log_level: Option<&'static str>,
 }
 
 /// A host and what it was built from.
@@ -141,6 +143,7 @@ fn servers(
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: events.clone(),
         insecure: options.insecure,
+        log_level: options.log_level,
     };
     let provider = |spec: &ServerSpec| {
         Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>

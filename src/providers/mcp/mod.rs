@@ -46,6 +46,8 @@ pub struct McpSetup {
     pub events: EventSink,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
+    /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
+    pub log_level: Option<&'static str>,
 }
 
 /// One server of `mcp.yaml`.
@@ -270,6 +272,7 @@ impl ToolProvider for McpProvider {
                 });
             })),
             headers,
+            log_level: self.setup.log_level,
             phase: Phase::Call,
         };
         let server = &self.spec.name;
@@ -355,6 +358,7 @@ impl Server for McpProvider {
                 cancel: tokio_util::sync::CancellationToken::new(),
                 progress: None,
                 headers: Vec::new(),
+                log_level: None,
                 phase: Phase::Handshake,
             };
             let method = match connection.agreement.era {
