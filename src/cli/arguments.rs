@@ -94,7 +94,7 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Fault> {
         return Err(if word == "-" || word.starts_with('@') {
             fault.hint(format!("for the whole object write --args {word}"))
         } else {
-            fault.hint("write key=value, key:=json, key=@file or one {…} object")
+            fault.hint("write key=value, key:=json, key=@file, or one object as '{\"key\": 1}'")
         });
     };
     let (key, json) = match key.strip_suffix(':') {
