@@ -82,17 +82,18 @@ impl Context {
         if open.is_empty() || !prompt::is_possible() {
             return Ok(assembly);
         }
-        let mut allowed = Vec::new();
+        let mut changed = false;
         for request in open {
             let door = Arc::clone(&self.door);
             if prompt::ask_trust(door, request.clone()).await == Approval::Granted {
-                allowed.push(request);
+                // At once: an interruption of the next question takes no answer back.
+                self.allow(std::slice::from_ref(&request))?;
+                changed = true;
             }
         }
-        if allowed.is_empty() {
+        if !changed {
             return Ok(assembly);
         }
-        self.allow(&allowed)?;
         // Nothing was started yet, so building again is all it takes to see the answers.
         self.build()
     }

@@ -109,9 +109,8 @@ fn approval_page(request: &ApprovalRequest<'_>) -> Page {
 
 fn trust_page(request: &TrustRequest) -> Page {
     let mut page = Page::from(
-        Line::of(Label::Name, request.file.display().to_string())
-            .then(Label::Plain, " wants to start ")
-            .then(Label::Name, &request.name),
+        Line::of(Label::Name, &request.name)
+            .then(Label::Plain, format!(" in {} wants to start", request.file.display())),
     );
     for line in &request.lines {
         page.push(Line::plain(line).indented(2));
@@ -122,12 +121,12 @@ fn trust_page(request: &TrustRequest) -> Page {
             page.push(Line::of(Label::Dim, line).indented(2));
         }
     }
-    page.push(answers("Allow this, now and whenever it is exactly the same?"));
+    page.push(answers("Allow exactly this from now on?"));
     page
 }
 
 fn answers(question: &str) -> Line {
-    Line::of(Label::Heading, question).then(Label::Plain, " Type yes or no; no is the default.")
+    Line::of(Label::Heading, question).then(Label::Plain, " Type yes or no [no]:")
 }
 
 #[cfg(test)]
@@ -171,7 +170,7 @@ mod tests {
           options = {
             "force": true
           }
-        Call it? Type yes or no; no is the default.
+        Call it? Type yes or no [no]:
         "#);
     }
 
@@ -185,11 +184,11 @@ mod tests {
             previous: Some(vec!["command: npx -y server@1".to_owned()]),
         };
         assert_snapshot!(Palette::default().page(&trust_page(&request)), @r"
-        /project/mcp.yaml wants to start github
+        github in /project/mcp.yaml wants to start
           command: npx -y server@2
         This changed since it was allowed. Before:
           command: npx -y server@1
-        Allow this, now and whenever it is exactly the same? Type yes or no; no is the default.
+        Allow exactly this from now on? Type yes or no [no]:
         ");
     }
 }

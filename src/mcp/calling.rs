@@ -30,7 +30,10 @@ pub async fn call(
     for _ in 0..ROUNDS {
         let raw = connection.request("tools/call", Value::Object(params.clone()), options).await?;
         match Answer::read(&raw).map_err(named)? {
-            Answer::Result(result) => return Ok(*result),
+            Answer::Result(mut result) => {
+                result.fault = result.fault.map(named);
+                return Ok(*result);
+            }
             Answer::Questions { requests, state } => {
                 for (key, request) in &requests {
                     let question = request
@@ -38,8 +41,9 @@ pub async fn call(
                         .and_then(|p| p.get("message"))
                         .and_then(Value::as_str)
                         .unwrap_or(key);
-                    let text =
-                        format!("asked \"{question}\"; declined, since nobody can answer here");
+                    let text = format!(
+                        "asked \"{question}\"; declined, such questions are not supported yet"
+                    );
                     events.emit(Event::Notice { origin: server.to_owned(), text });
                 }
                 let responses = decline(&requests).map_err(named)?;
@@ -199,9 +203,7 @@ fn error_text(result: &ToolResult) -> String {
     let first = result.content.iter().find_map(|item| item.get("text").and_then(Value::as_str));
     let line = first.and_then(|text| text.lines().find(|l| !l.trim().is_empty()));
     match line {
-        Some(line) => {
-            format!("the tool says: {}", line.trim().chars().take(200).collect::<String>())
-        }
+        Some(line) => line.trim().chars().take(200).collect::<String>(),
         None => "the tool reports an error without a text".to_owned(),
     }
 }
@@ -241,7 +243,7 @@ mod tests {
         assert!(!result.success);
         let fault = result.fault.unwrap();
         assert_eq!(fault.kind(), FaultKind::Tool);
-        assert_eq!(fault.message(), "the tool says: disk full");
+        assert_eq!(fault.message(), "disk full");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl rmcp::ClientHandler for Handler {
     ) -> Result<ElicitResult, ErrorData> {
         self.notice(match &request {
             ElicitRequestParams::FormElicitationParams { message, .. } => {
-                format!("asked \"{message}\"; declined, since nobody can answer here")
+                format!("asked \"{message}\"; declined, such questions are not supported yet")
             }
             ElicitRequestParams::UrlElicitationParams { url, .. } => {
                 format!("asked to open {url}; declined, nothing was opened")

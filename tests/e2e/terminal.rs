@@ -51,6 +51,24 @@ fn a_project_is_asked_about_once() {
 }
 
 #[test]
+fn an_interruption_takes_no_earlier_answer_back() {
+    let room = Sandbox::new();
+    let fixtures = ["one", "two"].map(|name| {
+        let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &room.log(name));
+        room.server(name, &fixture);
+        fixture
+    });
+    let mut pty = Pty::toolhost(&room, &["servers"]);
+    pty.expect("one.jsonl").expect("[no]:").type_keys("yes\r");
+    pty.expect("two.jsonl").type_keys("\u{3}");
+    let (status, screen) = pty.finish();
+    assert_eq!(status, Some(130), "{screen}");
+    room.toolhost(["servers", "one"]).check().exits(0);
+    room.toolhost(["servers", "two"]).check().exits(6);
+    drop(fixtures);
+}
+
+#[test]
 fn ctrl_c_at_a_question_is_an_interruption() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::toolhost(&room, &["--mcp", "mcp.yaml", "call", "srv-wipe"]);

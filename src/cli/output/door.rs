@@ -226,7 +226,10 @@ impl Door {
     /// When the terminal cannot be written; then nobody has seen the question.
     pub fn ask(&self, question: &Page, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_transient();
-        terminal.write_all(self.err.palette.page(question).as_bytes())?;
+        // The answer is typed behind it.
+        let text = self.err.palette.page(question);
+        terminal.write_all(text.trim_end_matches('\n').as_bytes())?;
+        terminal.write_all(b" ")?;
         terminal.flush()?;
         self.err.open(OpenLine::Question);
         Ok(())
@@ -391,7 +394,7 @@ pub(crate) mod tests {
         let mut terminal = Vec::new();
         door.ask(&Page::from(Line::plain("Call it?")), &mut terminal).unwrap();
         door.fault(&Fault::usage("interrupted"));
-        assert_eq!(terminal, b"Call it?\n");
+        assert_eq!(terminal, b"Call it? ");
         assert_eq!(err.text(), "\nerror: interrupted\n");
         let (door, _, err) = captured(Wishes::default(), true);
         door.ask(&Page::default(), &mut terminal).unwrap();

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::caret;
 use super::page::{Label, Line, Page};
-use crate::model::{Fault, Problem};
+use crate::model::{Fault, FaultKind, Phase, Problem};
 
 /// The most lines of evidence that are shown.
 const MAX_DETAILS: usize = 40;
 
 /// The fault for people.
 pub fn page(fault: &Fault) -> Page {
-    let mut page =
-        Page::from(Line::of(Label::Error, "error:").then(Label::Plain, format!(" {fault}")));
+    let headline = format!(" {}", headline(fault));
+    let mut page = Page::from(Line::of(Label::Error, "error:").then(Label::Plain, headline));
     if let Some(place) = fault.at_place() {
         page.push(Line::of(Label::Dim, format!("at {}", caret::location(place))).indented(2));
         for line in caret::excerpt(place) {
@@ -36,6 +36,19 @@ pub fn page(fault: &Fault) -> Page {
         );
     }
     page
+}
+
+/// Server, message, and the step when the message alone could mean another one.
+pub fn headline(fault: &Fault) -> String {
+    let step = match (fault.kind(), fault.at_phase()) {
+        (FaultKind::Unreachable, Some(Phase::Handshake)) => "during the handshake",
+        (FaultKind::Unreachable, Some(Phase::List)) => "while listing its tools",
+        _ => return fault.to_string(),
+    };
+    if fault.message().contains("handshake") || fault.message().contains(" list") {
+        return fault.to_string();
+    }
+    format!("{fault} {step}")
 }
 
 /// The line that stands on stderr under `--json`.
@@ -137,7 +150,7 @@ mod tests {
     use super::super::json::compact;
     use super::super::page::Palette;
     use super::*;
-    use crate::model::{FaultKind, Phase, Place, Signal};
+    use crate::model::{Place, Signal};
 
     fn place() -> Place {
         Place {
@@ -146,6 +159,19 @@ mod tests {
             column: 5,
             text: Arc::from("    comand: npx"),
         }
+    }
+
+    #[test]
+    fn the_step_is_named_where_a_server_died() {
+        let died = Fault::unreachable("the process exited with 3").server("s");
+        let said = |fault: Fault| headline(&fault);
+        assert_eq!(
+            said(died.clone().phase(Phase::Handshake)),
+            "server 's': the process exited with 3 during the handshake"
+        );
+        assert_eq!(said(died.phase(Phase::Call)), "server 's': the process exited with 3");
+        let twice = Fault::unreachable("lost in the handshake").phase(Phase::Handshake);
+        assert_eq!(said(twice), "lost in the handshake");
     }
 
     #[test]

@@ -117,9 +117,10 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
             return Some(only.clone());
         }
         let message = format!("none of {} answered", plural(faults.len(), "server", "servers"));
+        let shared = shared_hint(&faults);
         let fault = Fault::new(first.kind(), message)
-            .details(faults.iter().flat_map(|fault| evidence(fault)));
-        return Some(match first.hint_text() {
+            .details(faults.iter().flat_map(|fault| evidence(fault, shared.is_none())));
+        return Some(match shared {
             Some(hint) => fault.hint(hint),
             None => fault,
         });
@@ -130,15 +131,22 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
     } else {
         format!("the list is incomplete: {} of {total} could not be listed", faults.len())
     };
+    let shared = shared_hint(&faults);
     let fault =
         Fault::partial(message).details(incomplete.iter().flat_map(|server| match &server.fault {
-            Some(fault) => evidence(fault),
+            Some(fault) => evidence(fault, shared.is_none()),
             None => vec![format!("server '{}': some of its tools are missing", server.name)],
         }));
-    Some(match fault::decisive(faults.iter().copied()).and_then(Fault::hint_text) {
+    Some(match shared {
         Some(hint) => fault.hint(hint),
         None => fault,
     })
+}
+
+/// The hint that helps against all of these.
+fn shared_hint<'f>(faults: &[&'f Fault]) -> Option<&'f str> {
+    let first = faults.first()?.hint_text()?;
+    faults.iter().all(|fault| fault.hint_text() == Some(first)).then_some(first)
 }
 
 /// What a listing failed with, entries out of service included: with those it is usable and
@@ -163,13 +171,14 @@ pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
     })
 }
 
-/// A failed server in a few lines: the failure and the server's last words.
-fn evidence(fault: &Fault) -> Vec<String> {
+/// A failed server in a few lines: the failure, the server's last words, and its own hint.
+fn evidence(fault: &Fault, hinted: bool) -> Vec<String> {
     const LAST_WORDS: usize = 3;
     let details = fault.detail_lines();
     let skip = details.len().saturating_sub(LAST_WORDS);
-    std::iter::once(fault.to_string())
+    std::iter::once(fault::headline(fault))
         .chain(details.iter().skip(skip).map(|line| format!("  {line}")))
+        .chain(fault.hint_text().filter(|_| hinted).map(|hint| format!("  hint: {hint}")))
         .collect()
 }
 

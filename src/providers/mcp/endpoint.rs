@@ -17,7 +17,7 @@ use crate::mcp::era;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
-use crate::model::{Fault, Phase};
+use crate::model::{Fault, FaultKind, Phase};
 use crate::util::process::{Grace, Program, ResolveError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
@@ -43,7 +43,14 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
         roots: spec.roots.clone(),
         events: setup.events.clone(),
     };
-    let connection = Connection::open(&open, options).await?;
+    let connection = Connection::open(&open, options).await.map_err(|fault| {
+        match (&spec.endpoint, fault.kind(), fault.hint_text()) {
+            (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
+                fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
+            }
+            _ => fault,
+        }
+    })?;
     setup.eras.remember(&key, connection.agreement.era);
     Ok(connection)
 }
@@ -116,11 +123,16 @@ fn environment(environment: &dyn Environment, env_keys: &[String]) -> BTreeMap<S
 fn not_startable(error: &ResolveError) -> Fault {
     let fault = Fault::unreachable(format!("cannot start: {error}"));
     match error {
-        ResolveError::NotInPath { searched, .. } => fault.detail(format!(
-            "searched: {}",
-            searched.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-        )),
-        _ => fault,
+        ResolveError::NotInPath { searched, .. } => fault
+            .detail(format!(
+                "searched: {}",
+                searched.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+            ))
+            .hint("install it, or write its full path"),
+        ResolveError::NotExecutable(file) => fault.hint(format!("chmod +x {}", file.display())),
+        ResolveError::Missing(_) | ResolveError::Directory(_) => {
+            fault.hint("a relative path begins at the cwd of the entry")
+        }
     }
 }
 
