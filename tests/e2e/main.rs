@@ -14,6 +14,7 @@ mod behaviours;
 mod faults;
 mod fixture;
 mod hostile;
+mod readme;
 mod room;
 mod support;
 mod terminal;
