@@ -204,6 +204,9 @@ pub struct ToolDefinition {
     pub kind: &'static str,
     /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
     pub timeout: Option<Duration>,
+    /// Bounds a whole call, attempts and pauses included; `None` takes the built-in 300 s, which it
+    /// can shorten and never lengthen.
+    pub max_total: Option<Duration>,
     /// How often a failed attempt is repeated.
     pub retries: u32,
     /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
@@ -249,6 +252,7 @@ impl ToolDefinition {
             source,
             kind,
             timeout: None,
+            max_total: None,
             retries: 0,
             repeatable: false,
             requires_approval: false,

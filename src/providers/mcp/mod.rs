@@ -127,6 +127,7 @@ impl McpProvider {
         listing.tools.retain(|tool| self.offers(tool.name.tool()));
         for tool in &mut listing.tools {
             tool.timeout = self.spec.timeout;
+            tool.max_total = self.spec.max_total;
             tool.retries = self.spec.retries;
             tool.requires_approval = self.spec.requires_approval;
             self.apply_declaration(tool);
