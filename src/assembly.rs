@@ -112,12 +112,12 @@ fn internal_providers(
         KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
     let mut providers = Vec::new();
     for kind in kinds() {
-        let specs: Vec<ToolSpec> =
-            configuration.tools.iter().filter(|t| t.kind == kind.words.key).cloned().collect();
+        let specs: Vec<&ToolSpec> =
+            configuration.tools.iter().filter(|t| t.kind == kind.words.key).collect();
         if specs.is_empty() {
             continue;
         }
-        let built = (kind.build)(specs, &context);
+        let built = (kind.build)(&specs, &context);
         configuration.problems.extend(built.problems);
         providers.extend(built.provider);
     }

@@ -55,8 +55,8 @@ pub fn json_detail(tool: &ToolDefinition) -> Value {
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
-        if let Some(raw) = &tool.raw {
-            fields.insert("raw".to_owned(), (**raw).clone());
+        if let Some(raw) = tool.raw_value() {
+            fields.insert("raw".to_owned(), raw);
         }
     }
     value
