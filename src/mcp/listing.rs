@@ -43,6 +43,7 @@ pub async fn tools(
     for page_number in 1..=PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
         let options = RequestOptions {
+            log_level: None,
             idle: timeout.min(left),
             total: left,
             cancel: CancellationToken::new(),

@@ -93,8 +93,8 @@ fn not_trusted(entry: &Entry) -> Result<(), Fault> {
     match &entry.untrusted {
         None => Ok(()),
         Some(remedy) => {
-            Err(Fault::denied(format!("starting '{}' was not allowed yet", entry.program))
-                .hint(format!("'{remedy}' allows it")))
+            Err(Fault::denied(format!("starting '{}' is not trusted yet", entry.program))
+                .hint(format!("allow it with: {remedy}")))
         }
     }
 }
