@@ -15,6 +15,7 @@ mod examples;
 mod faults;
 mod fixture;
 mod hostile;
+mod readme;
 mod room;
 mod support;
 mod terminal;
