@@ -27,6 +27,19 @@ impl Signals {
     }
 }
 
+/// Takes SIGXFSZ over from its default action for the rest of this process, so that a limit on the
+/// size of files (`ulimit -f`) is an error of the write that passes it, not the end of the process.
+/// Children are not concerned: a handler does not outlive `exec`.
+///
+/// # Errors
+/// When the system refuses.
+pub fn survive_file_limit() -> io::Result<()> {
+    // A handler stays when the runtime that set it up is gone.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
+}
+
 /// Something that delivers signals.
 pub trait NextSignal {
     /// Waits for the next one.

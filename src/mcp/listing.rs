@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestOptions};
 use super::definition;
 use super::lifecycle::MODERN;
-use super::message::{Raw, error_code};
+use super::message::{self, Raw, error_code};
 use crate::model::{Era, Fault, Listing, Phase, Problem, ToolDefinition};
 
 /// Bounds of one listing.
@@ -43,6 +43,7 @@ pub async fn tools(
     for page_number in 1..=PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
         let options = RequestOptions {
+            log_level: None,
             idle: timeout.min(left),
             total: left,
             cancel: CancellationToken::new(),
@@ -171,8 +172,9 @@ impl<'a> Collected<'a> {
             if self.listing.tools.len() >= TOOLS {
                 return Ok(());
             }
-            let value = Raw(item).parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
-            match definition::read(self.server, value, modern) {
+            let value = message::parse(item.get());
+            let value = value.map_err(|f| f.server(self.server).phase(Phase::List))?;
+            match definition::read(self.server, item, value, modern) {
                 Ok(tool) => self.add(tool),
                 Err(reason) => self.cut(reason),
             }

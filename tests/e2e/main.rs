@@ -11,6 +11,7 @@
 )]
 
 mod behaviours;
+mod examples;
 mod faults;
 mod fixture;
 mod hostile;
