@@ -5,9 +5,10 @@
 //! gives its value no meaning.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,13 +17,17 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestOptions};
 use super::definition;
 use super::lifecycle::MODERN;
-use super::message::{Raw, error_code};
+use super::message::{self, Raw, error_code};
 use crate::model::{Era, Fault, Listing, Phase, Problem, ToolDefinition};
 
 /// Bounds of one listing.
 const TOTAL: Duration = Duration::from_secs(30);
 const PAGES: usize = 100;
 const TOOLS: usize = 25_000;
+/// How many findings about single items are kept.
+const FINDINGS: usize = 100;
+/// What all definitions together may take, as JSON: pages of 16 MiB each would add up.
+const BYTES: usize = 32 * 1024 * 1024;
 
 /// Lists all tools.
 ///
@@ -84,6 +89,9 @@ pub async fn tools(
             collected.cut(format!("limit: {TOOLS} tools of more are shown"));
             break;
         }
+        if collected.bytes >= BYTES {
+            break;
+        }
         if !seen.insert(next.clone()) {
             collected
                 .cut(format!("the cursor {next:?} came twice; stopped after {page_number} pages"));
@@ -94,7 +102,7 @@ pub async fn tools(
         }
         cursor = Some(next);
     }
-    Ok(collected.listing)
+    Ok(collected.done())
 }
 
 /// A server without tools says so by not knowing the method; that is an empty list.
@@ -115,11 +123,46 @@ fn first_page_failed(connection: &Connection, fault: Fault) -> Result<Listing, F
 }
 
 /// One page, its items still text.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Page {
-    tools: Vec<Box<RawValue>>,
+    tools: Items,
     #[serde(default, rename = "nextCursor")]
     next_cursor: Option<Box<RawValue>>,
+}
+
+/// The items of a page. Sixteen mebibytes hold millions of tiny ones; what is more than may be
+/// listed is skipped while it is read.
+#[derive(Default)]
+struct Items {
+    kept: Vec<Box<RawValue>>,
+    skipped: usize,
+}
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of tools")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
+        while self.kept.len() < TOOLS {
+            match items.next_element()? {
+                Some(item) => self.kept.push(item),
+                None => return Ok(self),
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            self.skipped += 1;
+        }
+        Ok(self)
+    }
 }
 
 enum Next {
@@ -149,29 +192,58 @@ struct Collected<'a> {
     server: &'a str,
     listing: Listing,
     names: HashSet<String>,
+    bytes: usize,
+    unsaid: usize,
 }
 
 impl<'a> Collected<'a> {
     fn new(connection: &'a Connection, server: &'a str) -> Self {
-        Self { connection, server, listing: Listing::default(), names: HashSet::new() }
+        let listing = Listing::default();
+        Self { connection, server, listing, names: HashSet::new(), bytes: 0, unsaid: 0 }
     }
 
     fn cut(&mut self, reason: String) {
         self.listing.partial = true;
-        self.listing.problems.push(Problem::error(reason).entry(self.server));
+        if self.listing.problems.len() < FINDINGS {
+            self.listing.problems.push(Problem::error(reason).entry(self.server));
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    fn done(mut self) -> Listing {
+        if self.unsaid > 0 {
+            let text = format!("and {} more findings like these", self.unsaid);
+            self.listing.problems.push(Problem::error(text).entry(self.server));
+        }
+        self.listing
     }
 
     /// Takes the tools of one page.
     ///
     /// # Errors
     /// When an item nests too deep: nothing about such a list can be trusted.
-    fn take(&mut self, items: Vec<Box<RawValue>>) -> Result<(), Fault> {
+    fn take(&mut self, items: Items) -> Result<(), Fault> {
         let modern = self.connection.agreement.era == Era::Modern;
-        for item in items {
+        if items.skipped > 0 {
+            self.cut(format!("limit: {TOOLS} tools of a page are read, and it holds more"));
+        }
+        for item in items.kept {
             if self.listing.tools.len() >= TOOLS {
                 return Ok(());
             }
-            let value = Raw(item).parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
+            self.bytes += item.get().len();
+            if self.bytes > BYTES {
+                self.cut(format!("limit: the tools take more than {} MiB", BYTES >> 20));
+                return Ok(());
+            }
+            let item = Raw(item);
+            if item.holds_too_many_values() {
+                let text = message::head(item.get(), 60);
+                self.cut(format!("limit: a tool's definition holds too many values: {text}"));
+                continue;
+            }
+            let value = item.parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
             match definition::read(self.server, value, modern) {
                 Ok(tool) => self.add(tool),
                 Err(reason) => self.cut(reason),

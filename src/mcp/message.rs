@@ -18,6 +18,9 @@ use crate::model::Fault;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
 const DEPTH_LIMIT: usize = 128;
+/// How many values one tree may hold. Two bytes of text (`0,`) become a hundred of tree, so the
+/// limit on the bytes of a message does not bound the memory that reading it takes.
+const VALUES_LIMIT: usize = 500_000;
 
 /// One message, classified.
 #[derive(Debug, Clone)]
@@ -57,10 +60,16 @@ impl Raw {
         self.0.get()
     }
 
+    /// Whether it is refused for the number of its values alone.
+    pub fn holds_too_many_values(&self) -> bool {
+        too_many(self.get())
+    }
+
     /// The value as a tree.
     ///
     /// # Errors
-    /// A protocol fault when it nests deeper than 128 or holds what a tree cannot.
+    /// A protocol fault when it nests deeper than 128, holds more values than a tree may, or what
+    /// a tree cannot.
     pub fn parse(&self) -> Result<Value, Fault> {
         parse(self.get())
     }
@@ -80,8 +89,11 @@ pub enum Reading {
 /// Parses JSON text into a tree, with the cause named when it cannot be.
 ///
 /// # Errors
-/// A protocol fault: too deep, or not JSON.
+/// A protocol fault: too deep, too many values, or not JSON.
 pub fn parse(text: &str) -> Result<Value, Fault> {
+    if too_many(text) {
+        return Err(Fault::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
+    }
     serde_json::from_str(text).map_err(|error| not_json(&error, text))
 }
 
@@ -156,6 +168,17 @@ fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<
 }
 
 impl Message {
+    /// Roughly how many bytes it holds.
+    pub fn size(&self) -> usize {
+        let raw = |raw: Option<&Raw>| raw.map_or(0, |raw| raw.get().len());
+        let name = |id: &Value| id.as_str().map_or(0, str::len);
+        match self {
+            Self::Answer { id, outcome } => name(id) + raw(outcome.as_ref().ok()),
+            Self::Request { id, method, params } => name(id) + method.len() + raw(params.as_ref()),
+            Self::Notification { method, params } => method.len() + raw(params.as_ref()),
+        }
+    }
+
     /// An answer that is too deep is an answer still: its request ends at once.
     fn refused(self) -> Self {
         match self {
@@ -184,6 +207,26 @@ fn too_deep(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a text holds more values than a tree may: each follows an opening bracket, a comma or a
+/// colon, and a colon comes with one of the others.
+fn too_many(text: &str) -> bool {
+    let separators = || memchr::memchr3_iter(b'[', b',', b'{', text.as_bytes());
+    if text.len() <= VALUES_LIMIT || separators().nth(VALUES_LIMIT).is_none() {
+        return false;
+    }
+    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' | b',' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > VALUES_LIMIT
 }
 
 fn deeper() -> Fault {
@@ -215,7 +258,8 @@ fn around(text: &str, column: usize) -> String {
     text.chars().skip(from).take(120).collect()
 }
 
-fn head(text: &str, limit: usize) -> String {
+/// The first `limit` characters of a text, and `…` when that is not all of it.
+pub fn head(text: &str, limit: usize) -> String {
     let mut out: String = text.chars().take(limit).collect();
     if out.len() < text.len() {
         out.push('…');

@@ -14,6 +14,8 @@ pub mod lifecycle;
 pub mod listing;
 pub mod message;
 mod session;
+#[cfg(test)]
+mod tests;
 pub mod transport;
 pub mod wire;
 
