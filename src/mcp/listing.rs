@@ -5,10 +5,9 @@
 //! gives its value no meaning.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
 use super::definition;
+use super::few::Few;
 use super::lifecycle::MODERN;
 use super::message::{self, Raw, error_code};
 use crate::model::{Era, Fault, Listing, Phase, Problem, ToolDefinition};
@@ -123,47 +123,15 @@ fn first_page_failed(connection: &Connection, fault: Fault) -> Result<Listing, F
 }
 
 /// One page, its items still text.
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 struct Page {
     tools: Items,
     #[serde(default, rename = "nextCursor")]
     next_cursor: Option<Box<RawValue>>,
 }
 
-/// The items of a page. Sixteen mebibytes hold millions of tiny ones; what is more than may be
-/// listed is skipped while it is read.
-#[derive(Default)]
-struct Items {
-    kept: Vec<Box<RawValue>>,
-    skipped: usize,
-}
-
-impl<'de> Deserialize<'de> for Items {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Self::default())
-    }
-}
-
-impl<'de> Visitor<'de> for Items {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of tools")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
-        while self.kept.len() < TOOLS {
-            match items.next_element()? {
-                Some(item) => self.kept.push(item),
-                None => return Ok(self),
-            }
-        }
-        while items.next_element::<IgnoredAny>()?.is_some() {
-            self.skipped += 1;
-        }
-        Ok(self)
-    }
-}
+/// The items of a page, as far as they may be listed.
+type Items = Few<Box<RawValue>, TOOLS>;
 
 enum Next {
     Nothing,

@@ -14,6 +14,7 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::few::Few;
 use crate::model::Fault;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
@@ -21,6 +22,8 @@ const DEPTH_LIMIT: usize = 128;
 /// How many values one tree may hold. Two bytes of text (`0,`) become a hundred of tree, so the
 /// limit on the bytes of a message does not bound the memory that reading it takes.
 const VALUES_LIMIT: usize = 500_000;
+/// How many messages may come as one line or one body. No supported revision sends more than one.
+const TOGETHER: usize = 1_000;
 
 /// One message, classified.
 #[derive(Debug, Clone)]
@@ -119,9 +122,14 @@ pub fn read(bytes: &Bytes) -> Reading {
         return read_batch(text, doubts);
     }
     match read_objects(text, &mut doubts) {
+        Ok(messages) if messages.len() > TOGETHER => too_many_together(),
         Ok(messages) => Reading::Messages(messages, doubts),
         Err(error) => broken_object(&error, text),
     }
+}
+
+fn too_many_together() -> Reading {
+    Reading::Broken(Fault::protocol(format!("limit: more than {TOGETHER} messages came at once")))
 }
 
 fn not_a_message(text: &str) -> Reading {
@@ -137,11 +145,12 @@ fn not_a_message(text: &str) -> Reading {
 }
 
 fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
-    match serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+    match serde_json::from_str::<Few<&RawValue, TOGETHER>>(text) {
+        Ok(items) if items.skipped > 0 => too_many_together(),
         Ok(items) => {
             doubts.push("messages came as a batch array, which no supported revision sends".into());
             let mut messages = Vec::new();
-            for item in items {
+            for item in items.kept {
                 match read_objects(item.get(), &mut doubts) {
                     Ok(more) => messages.extend(more),
                     Err(error) => return broken_object(&error, item.get()),
@@ -156,7 +165,8 @@ fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
 
 fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    for item in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+    let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for item in items.take(TOGETHER + 1) {
         let item = item?;
         let message = Envelope::read(item.get())?.classify(doubts);
         messages.push(if too_deep(item.get()) { message.refused() } else { message });
@@ -346,7 +356,7 @@ impl Envelope {
                         "params" => e.params = Some(map.next_value()?),
                         "result" => {
                             if e.result.replace(map.next_value()?).is_some() {
-                                e.doubled.push("result");
+                                e.double("result");
                             }
                         }
                         "error" => e.error = Some(map.next_value()?),
@@ -366,7 +376,13 @@ impl Envelope {
     fn take_id(&mut self, text: &str) {
         let id = serde_json::from_str(text).unwrap_or(Value::Null);
         if self.id.replace(id).is_some() {
-            self.doubled.push("id");
+            self.double("id");
+        }
+    }
+
+    fn double(&mut self, key: &'static str) {
+        if !self.doubled.contains(&key) {
+            self.doubled.push(key);
         }
     }
 
@@ -546,6 +562,32 @@ mod tests {
             replace_lone_surrogates(r#""\ud800x \ud83d\ude00 \udc00 \\ud800""#),
             r#""\ufffdx \ud83d\ude00 \ufffd \\ud800""#
         );
+    }
+
+    #[test]
+    fn many_small_things_in_one_message_cost_little() {
+        let limit = |text: &str| match read(&Bytes::copy_from_slice(text.as_bytes())) {
+            Reading::Broken(fault) => fault.message().starts_with("limit:"),
+            _ => false,
+        };
+        assert!(limit(&format!("[{}{{}}]", "{},".repeat(200_000))));
+        assert!(limit(&"{}".repeat(200_000)));
+        let doubled = format!(r#"{{{}"id":1}}"#, r#""id":1,"result":1,"#.repeat(200_000));
+        match read(&Bytes::from(doubled)) {
+            Reading::Messages(messages, doubts) => {
+                assert_eq!((messages.len(), doubts.len()), (1, 2), "{doubts:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_tree_of_too_many_values_is_not_built() {
+        let list = |n: usize| format!("[{}0]", "0,".repeat(n));
+        assert!(parse(&list(VALUES_LIMIT - 1)).is_ok());
+        assert!(parse(&list(VALUES_LIMIT + 1)).unwrap_err().message().starts_with("limit:"));
+        // Commas inside of a text are text.
+        assert!(parse(&format!("\"\\\"{}\"", ",[{".repeat(VALUES_LIMIT))).is_ok());
     }
 
     proptest! {

@@ -8,6 +8,7 @@ pub mod calling;
 pub mod connection;
 mod definition;
 pub mod era;
+mod few;
 mod handler;
 pub mod headers;
 pub mod lifecycle;
