@@ -21,7 +21,9 @@ use tokio_util::sync::CancellationToken;
 use super::handler::Handler;
 use super::lifecycle::{Action, Agreement, Heard, Lifecycle, MODERN, Step};
 use super::message::{self, Message, Raw, Reading};
-use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport, noise};
+use super::session::{
+    DOUBT_LENGTH, ParamHeaders, ProgressListener, Session, SessionTransport, noise,
+};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, EventSink, Fault, FaultKind, JsonObject, Phase, Signal};
@@ -35,8 +37,10 @@ const PROBE: Duration = Duration::from_secs(2);
 const STRAY_GRACE: Duration = Duration::from_secs(2);
 /// How long telling the server that a request was given up may take.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
-/// How many messages of a server are kept that come before the handshake is over.
+/// How many messages of a server are kept that come before the handshake is over…
 const EARLY_KEPT: usize = 100;
+/// …and how many bytes of them.
+const EARLY_BYTES: usize = 1 << 20;
 
 /// Opens a fresh wire; called again when the handshake needs a fresh start.
 pub type Opener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Fault> + Send + Sync>;
@@ -189,7 +193,7 @@ impl Connection {
         let mut guard = PendingGuard { session: &self.session, id: handle.id.clone(), token: None };
         let verdict = self.wait(&mut handle, &mut guard, method, options).await;
         if let Err(fault) = &verdict
-            && matches!(fault.kind(), FaultKind::Timeout | FaultKind::Interrupted(_))
+            && self.session.is_open(&handle.id)
         {
             self.give_up(&handle.id, fault.message()).await;
         }
@@ -225,6 +229,9 @@ impl Connection {
             if let Some(outcome) = self.session.take_outcome(&id) {
                 return self.judged(outcome).await;
             }
+            if let Some(fault) = self.session.closed() {
+                return Err(fault);
+            }
             let until = stray_until.map_or(idle, |s| s.min(idle));
             tokio::select! {
                 biased;
@@ -248,9 +255,6 @@ impl Connection {
                     if self.session.stray(&id).is_some() {
                         stray_until.get_or_insert(Instant::now() + STRAY_GRACE);
                     }
-                    if let Some(fault) = self.session.closed() {
-                        return Err(self.session.take_outcome(&id).and_then(Result::err).unwrap_or(fault));
-                    }
                 }
                 () = tokio::time::sleep_until(until) => {
                     return Err(self.too_late(&id, method, options, Instant::now() >= last));
@@ -262,7 +266,10 @@ impl Connection {
     /// A send that failed because the process died is told as the death, not as a broken pipe.
     async fn judged(&self, outcome: Result<Raw, Fault>) -> Result<Raw, Fault> {
         match outcome {
-            Err(fault) if fault.kind() == FaultKind::Unreachable => {
+            Err(fault)
+                if fault.kind() == FaultKind::Unreachable
+                    && self.session.wire().vitals().pid.is_some() =>
+            {
                 let died = self.session.gone.cancelled();
                 match tokio::time::timeout(Duration::from_millis(500), died).await {
                     Ok(()) => Err(self.session.closed().unwrap_or(fault)),
@@ -393,6 +400,7 @@ struct Handshake<'a> {
     wire: Option<Arc<dyn Wire>>,
     doubts: Vec<String>,
     early: Vec<Message>,
+    early_bytes: usize,
     started: Instant,
 }
 
@@ -404,6 +412,7 @@ impl<'a> Handshake<'a> {
             wire: None,
             doubts: Vec::new(),
             early: Vec::new(),
+            early_bytes: 0,
             started,
         }
     }
@@ -420,6 +429,7 @@ impl<'a> Handshake<'a> {
                 Ok(Ended::Failed(fault)) => return Err(fault),
                 Ok(Ended::StartAgain) => {
                     self.early.clear();
+                    self.early_bytes = 0;
                     wire.close().await;
                 }
             }
@@ -483,7 +493,7 @@ impl<'a> Handshake<'a> {
         Ended::Agreed(agreement)
     }
 
-    /// Sends a step while listening, since a server may talk before it reads.
+    /// Sends a step. It is small enough for the pipe of a server that talks before it reads.
     async fn send(&mut self, wire: &Arc<dyn Wire>, step: Step) -> Action {
         let (id, method, params) = match step {
             Step::Discover => {
@@ -536,7 +546,7 @@ impl<'a> Handshake<'a> {
         let bytes = match arrival {
             Arrival::Message { bytes, .. } => bytes,
             Arrival::Noise(text) => {
-                self.doubt(text);
+                self.doubt(&text);
                 return Action::Wait;
             }
             Arrival::Failed { id, fault } => {
@@ -552,13 +562,13 @@ impl<'a> Handshake<'a> {
         };
         match message::read(&bytes) {
             Reading::Noise(line) => {
-                self.doubt(noise(&line));
+                self.doubt(&noise(&line));
                 Action::Wait
             }
             Reading::Broken(fault) => self.lifecycle.hear(Heard::Gone(fault)),
             Reading::Messages(messages, doubts) => {
                 for doubt in doubts {
-                    self.doubt(doubt);
+                    self.doubt(&doubt);
                 }
                 self.messages(wire, messages).await
             }
@@ -569,10 +579,18 @@ impl<'a> Handshake<'a> {
         let mut action = Action::Wait;
         for message in messages {
             match message {
-                Message::Answer { id, outcome } if id == DISCOVER_ID => {
+                // What is decided stays decided; the session knows these ids too.
+                message @ Message::Answer { .. } if !matches!(action, Action::Wait) => {
+                    self.keep(message);
+                }
+                Message::Answer { id, outcome }
+                    if id == DISCOVER_ID && self.lifecycle.waits_for_discover() =>
+                {
                     action = self.lifecycle.hear(Heard::Discover(outcome));
                 }
-                Message::Answer { id, outcome } if id == INITIALIZE_ID => {
+                Message::Answer { id, outcome }
+                    if id == INITIALIZE_ID && self.lifecycle.waits_for_initialize() =>
+                {
                     action = self.lifecycle.hear(Heard::Initialize(outcome));
                 }
                 Message::Answer { id, outcome } => {
@@ -581,7 +599,7 @@ impl<'a> Handshake<'a> {
                         Err(fault) if id.is_null() && matches!(action, Action::Wait) => {
                             action = self.lifecycle.hear(self.lifecycle.refusal(fault));
                         }
-                        _ => self.doubt(format!("an answer to unknown id {id}")),
+                        _ => self.doubt(&format!("an answer to unknown id {id}")),
                     }
                 }
                 Message::Request { id, method, .. } if method == "ping" => {
@@ -591,14 +609,25 @@ impl<'a> Handshake<'a> {
                         return self.gone(wire, fault).await;
                     }
                 }
-                other if self.early.len() < EARLY_KEPT => self.early.push(other),
-                _ => {}
+                other => self.keep(other),
             }
         }
         action
     }
 
-    fn doubt(&mut self, text: String) {
+    /// Keeps a message for the session that is to come.
+    fn keep(&mut self, message: Message) {
+        let size = message.size();
+        if self.early.len() < EARLY_KEPT && self.early_bytes + size <= EARLY_BYTES {
+            self.early_bytes += size;
+            self.early.push(message);
+        } else {
+            self.doubt("it talks too much before the handshake is over; not all was heard");
+        }
+    }
+
+    fn doubt(&mut self, text: &str) {
+        let text = message::head(text, DOUBT_LENGTH);
         if self.doubts.len() < 20 && !self.doubts.contains(&text) {
             self.doubts.push(text);
         }
