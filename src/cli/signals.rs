@@ -11,7 +11,13 @@ pub struct Signals {
     interrupt: Stream,
     terminate: Stream,
     hangup: Stream,
+    /// Taken over and never waited for: without that, a record that hits a limit on file sizes
+    /// ends the process instead of being an error of that write.
+    _file_size: Stream,
 }
+
+/// "File size limit exceeded", which the library has no name for.
+const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
 
 impl Signals {
     /// Takes the signals over from their default action, which would leave children behind.
@@ -23,6 +29,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         })
     }
 }

@@ -14,6 +14,7 @@ mod behaviours;
 mod faults;
 mod fixture;
 mod hostile;
+mod records;
 mod room;
 mod support;
 mod terminal;
