@@ -13,7 +13,8 @@ use crate::config::environment::Environment;
 use crate::config::load::load;
 use crate::config::secrets::names_secret;
 use crate::config::spec::{
-    AuthSpec, Configuration, Endpoint, KindWords, ProfileSpec, RecordSpec, ServerSpec, ToolSpec,
+    AuthSpec, Configuration, DisabledEntry, Endpoint, FileRole, KindWords, ProfileSpec, RecordSpec,
+    ServerSpec, ToolSpec,
 };
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
@@ -40,6 +41,8 @@ pub struct Options {
     pub insecure: bool,
     /// `--require-record`.
     pub require_record: bool,
+    /// The least level of the log lines that servers are asked for; they may send others.
+    pub log_level: Option<&'static str>,
 }
 
 /// A host and what it was built from.
@@ -112,12 +115,17 @@ fn internal_providers(
         KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
     let mut providers = Vec::new();
     for kind in kinds() {
-        let specs: Vec<ToolSpec> =
-            configuration.tools.iter().filter(|t| t.kind == kind.words.key).cloned().collect();
+        let specs: Vec<&ToolSpec> =
+            configuration.tools.iter().filter(|t| t.kind == kind.words.key).collect();
         if specs.is_empty() {
             continue;
         }
-        let built = (kind.build)(specs, &context);
+        let built = (kind.build)(&specs, &context);
+        let refused = built.problems.iter().filter(|problem| problem.is_error());
+        configuration.disabled.extend(refused.filter_map(|problem| {
+            let (name, role) = (problem.entry.clone()?, FileRole::Tools);
+            Some(DisabledEntry { name, role, problem: problem.clone() })
+        }));
         configuration.problems.extend(built.problems);
         providers.extend(built.provider);
     }
@@ -135,6 +143,7 @@ fn servers(
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: events.clone(),
         insecure: options.insecure,
+        log_level: options.log_level,
     };
     let provider = |spec: &ServerSpec| {
         Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>

@@ -91,9 +91,9 @@ pub trait Server: Send + Sync {
 pub fn permit(trust: &Trust) -> Result<(), Fault> {
     let Trust::Ask(request) = trust else { return Ok(()) };
     let file = request.file.display();
-    Err(Fault::denied(format!("'{}' of {file} was never allowed to start anything", request.name))
+    Err(Fault::denied("not trusted yet")
         .details(request.lines.iter().cloned())
-        .hint(format!("look at it, then allow it with: toolhost trust {file}")))
+        .hint(format!("allow it with: toolhost trust {file}")))
 }
 
 /// What a kind needs from the outside to build its provider.
@@ -118,5 +118,5 @@ pub struct Kind {
     /// How a file speaks of it.
     pub words: KindWords,
     /// Builds one provider for all entries of this kind.
-    pub build: fn(Vec<ToolSpec>, &KindContext) -> Built,
+    pub build: fn(&[&ToolSpec], &KindContext) -> Built,
 }

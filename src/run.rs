@@ -16,7 +16,7 @@ use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
 use crate::cli::output::door::Wishes;
 use crate::cli::output::{Door, Format, Stop};
-use crate::cli::signals::{NextSignal, Signals};
+use crate::cli::signals::{NextSignal, Signals, survive_file_limit};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Fault, FaultKind, Signal};
 use crate::serve;
@@ -34,6 +34,8 @@ const FAREWELL: Duration = Duration::from_secs(6);
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    // Without it a run works all the same, until it meets the limit.
+    let _unguarded = survive_file_limit();
     let plain = Wishes { json: args::asks_for_json(&arguments), ..Wishes::default() };
     match complete::answer(&arguments, &*environment) {
         Ok(false) => {}

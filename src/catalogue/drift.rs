@@ -177,13 +177,13 @@ mod tests {
             ["'gone' is declared but not offered", "'other' differs in description, inputSchema"]
         );
         let problems = apply("s", &declared, &mut live, false);
-        assert_eq!(problems.len(), 3);
+        assert_eq!(problems.len(), 2);
         let status: Vec<_> = live.iter().map(|t| (t.name.tool(), t.status)).collect();
         assert_eq!(
             status,
             [
                 ("other", ToolStatus::Drifted),
-                ("new", ToolStatus::Drifted),
+                ("new", ToolStatus::Live),
                 ("gone", ToolStatus::Unavailable)
             ]
         );

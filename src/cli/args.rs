@@ -39,6 +39,7 @@ Exit codes:
     name = "toolhost",
     version,
     after_help = EXIT_CODES,
+    disable_help_flag = true,
     disable_help_subcommand = true,
     max_term_width = 100,
     infer_subcommands = false
@@ -56,6 +57,10 @@ pub struct Cli {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
+    /// Print help
+    // The short form for both spellings: the long one says the same on three times as many lines.
+    #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
+    pub help: Option<bool>,
     /// Read internal tools from this file, and look for no other configuration
     #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
@@ -158,7 +163,7 @@ pub fn short_help() -> Page {
     for (line, about) in [
         ("toolhost list [QUERY]", "the tools of the catalogue"),
         ("toolhost inspect NAME", "everything about a tool or a server"),
-        ("toolhost call NAME [key=value …]", "call a tool"),
+        ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
@@ -269,10 +274,10 @@ mod tests {
           completions  Print the completion script of a shell
 
         Options:
-          -h, --help     Print help (see more with '--help')
           -V, --version  Print version
 
         Global options:
+          -h, --help             Print help
               --tools <FILE>     Read internal tools from this file, and look for no other configuration
               --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
               --profile <NAME>   Show and call only what this profile contains
@@ -312,121 +317,54 @@ mod tests {
         let mut command = Cli::command().term_width(100);
         command.build();
         let call = command.find_subcommand_mut("call").unwrap();
-        assert_snapshot!(call.render_long_help().to_string(), @r"
+        assert_snapshot!(call.render_help().to_string(), @r#"
         Call a tool
 
         Usage: toolhost call [OPTIONS] <NAME> [ARGS]...
 
         Arguments:
-          <NAME>
-                  The tool: its full name, or its bare name when only one tool has it
-
-          [ARGS]...
-                  key=value, key:=json, key=@file, or one {…} object
+          <NAME>     The tool: its full name, or its bare name when only one tool has it
+          [ARGS]...  key=value, key:=json, key=@file, or one object: '{"key": 1}'
 
         Options:
-              --args <JSON|@FILE|->
-                  All arguments as one JSON object; @FILE reads a file, - standard input
-
-              --server <NAME>
-                  Look for the tool at this server only; repeatable
-
-              --timeout <TIME>
-                  Give up after this time, such as 500ms, 30s or 2m
-
-              --retries <N>
-                  Repeat a failed attempt this often, if the tool is marked safe to repeat
-
-          -y, --yes
-                  Approve the call without being asked
-
-              --dry-run
-                  Show what would be sent or started, and do nothing
-
-              --query <EXPR>
-                  Print what this jq expression makes of the result
-
-              --save <FILE>
-                  Write the result to this file; several blocks become FILE-1, FILE-2, …
-
-              --no-validate
-                  Send the arguments as they are, and accept any result
-
-              --context <KEY=VALUE>
-                  A variable for the tool; repeatable
-
-              --session <ID>
-                  The session the call belongs to
-
-              --ignore-tool-error
-                  Exit with 0 although the tool says no
-
-          -h, --help
-                  Print help (see a summary with '-h')
+              --args <JSON|@FILE|->  All arguments as one JSON object; @FILE reads a file, - standard input
+              --server <NAME>        Look for the tool at this server only; repeatable
+              --timeout <TIME>       Give up after this time, such as 500ms, 30s or 2m
+              --retries <N>          Repeat a failed attempt this often, if the tool is marked safe to
+                                     repeat
+          -y, --yes                  Approve the call without being asked
+              --dry-run              Show what would be sent or started, and do nothing
+              --query <EXPR>         Print what this jq expression makes of the result
+              --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
+              --no-validate          Send the arguments as they are, and accept any result
+              --context <KEY=VALUE>  A variable for the tool; repeatable
+              --session <ID>         The session the call belongs to
+              --ignore-tool-error    Exit with 0 although the tool says no
 
         Global options:
-              --tools <FILE>
-                  Read internal tools from this file, and look for no other configuration
-
-              --mcp <FILE>
-                  Read MCP servers from this file, and look for no other configuration
-
-              --profile <NAME>
-                  Show and call only what this profile contains
-
-              --json
-                  Print JSON; the same as -o json
-
-          -o, --output <FORMAT>
-                  Print in this format
-
-                  Possible values:
-                  - text:  For people
-                  - json:  JSON: indented on a terminal, one line otherwise
-                  - yaml:  YAML
-                  - table: Rows and columns
-                  - raw:   The bytes of the result; exact when stdout is not a terminal
-                  - names: One name on each line
-
-          -q, --quiet
-                  Print results and failures only
-
-          -v, --verbose...
-                  Say more: progress and log lines of tools and servers
-
-              --color <WHEN>
-                  When to use colour
-
-                  Possible values:
-                  - auto:   On a terminal that can show it
-                  - always: Always
-                  - never:  Never
-
-              --ascii
-                  Draw with ASCII characters only
-
-              --plain
-                  No colour, no repainting, and nothing cut to the width of the terminal
-
-              --strict
-                  Let any problem in a configuration file fail the command
-
-              --trust
-                  Trust what the project's files would start, for this run
-
-              --insecure
-                  Do not verify TLS certificates, for this run
-
-              --require-record
-                  Refuse a call that cannot be recorded in the audit log
+          -h, --help             Print help
+              --tools <FILE>     Read internal tools from this file, and look for no other configuration
+              --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
+              --profile <NAME>   Show and call only what this profile contains
+              --json             Print JSON; the same as -o json
+          -o, --output <FORMAT>  Print in this format [possible values: text, json, yaml, table, raw, names]
+          -q, --quiet            Print results and failures only
+          -v, --verbose...       Say more: progress and log lines of tools and servers
+              --color <WHEN>     When to use colour [possible values: auto, always, never]
+              --ascii            Draw with ASCII characters only
+              --plain            No colour, no repainting, and nothing cut to the width of the terminal
+              --strict           Let any problem in a configuration file fail the command
+              --trust            Trust what the project's files would start, for this run
+              --insecure         Do not verify TLS certificates, for this run
+              --require-record   Refuse a call that cannot be recorded in the audit log
 
         Arguments:
           key=value     converted only as the tool's schema says: 12 stays text where it wants text
           key:=json     raw JSON
           key=@file     the content of a file (key:=@file for JSON in a file)
           key=@@text    text that starts with @
-          '{…}'         all arguments as one object, as with --args
-        ");
+          '{"key": 1}'  all arguments as one object, as with --args
+        "#);
     }
 
     #[test]

@@ -90,8 +90,12 @@ fn object(text: &str, what: &str) -> Result<Arguments, Fault> {
 
 fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Fault> {
     let Some((key, value)) = word.split_once('=') else {
-        return Err(Fault::usage(format!("'{word}' is not an argument: it has no '='"))
-            .hint("write key=value, key:=json, key=@file or one {…} object"));
+        let fault = Fault::usage(format!("'{word}' is not an argument: it has no '='"));
+        return Err(if word == "-" || word.starts_with('@') {
+            fault.hint(format!("for the whole object write --args {word}"))
+        } else {
+            fault.hint("write key=value, key:=json, key=@file, or one object as '{\"key\": 1}'")
+        });
     };
     let (key, json) = match key.strip_suffix(':') {
         Some(key) => (key, true),

@@ -1,4 +1,4 @@
-//! Candidates for the shell: names of tools, servers and profiles.
+//! Candidates for the shell: names of tools, of their arguments, of servers and profiles.
 //!
 //! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
 //! start or contact a server; what only a server knows comes from that file.
@@ -25,11 +25,13 @@ use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::Configuration;
 use crate::host::approval::NoApprover;
 use crate::host::request::Reach;
-use crate::model::{EventSink, Fault, Source};
+use crate::model::{EventSink, Fault, Source, ToolDefinition};
 use crate::util::text;
 
 /// The most names that are kept.
 const MAX_NAMES: usize = 10_000;
+/// The most arguments of one tool that are kept.
+const MAX_KEYS: usize = 50;
 /// The largest file of names that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -52,6 +54,20 @@ pub fn answer(arguments: &[OsString], environment: &dyn Environment) -> Result<b
 /// Candidates for a tool.
 pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known().tools)
+}
+
+/// Candidates for an argument of the tool that is being called: `key=`.
+pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some((tool, given)) = call_on_line(&words) else { return Vec::new() };
+    let known = known();
+    let keys = named(&known.arguments, tool).cloned().unwrap_or_default();
+    let left = keys.into_iter().filter(|(key, _)| {
+        let is_key = |word: &&str| word.split_once('=').is_some_and(|(k, _)| k == key);
+        !given.iter().any(is_key)
+    });
+    candidates(current, left.map(|(key, about)| (key + "=", about)).collect())
 }
 
 /// Candidates for a server.
@@ -89,6 +105,8 @@ type Names = BTreeMap<String, String>;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Known {
     tools: Names,
+    /// The arguments of each tool.
+    arguments: BTreeMap<String, Names>,
     servers: Names,
     profiles: Names,
 }
@@ -104,6 +122,48 @@ fn known() -> Known {
         Ok(assembly) => look(&assembly, environment.as_ref()),
         Err(_) => Known::default(),
     }
+}
+
+/// The tool called on the line that is being completed, and the words after it.
+fn call_on_line(words: &[String]) -> Option<(&str, Vec<&str>)> {
+    let command = Cli::command();
+    let call = command.find_subcommand("call")?;
+    let takes_value = |flag: &str| {
+        let mut all = command.get_arguments().chain(call.get_arguments());
+        all.any(|argument| {
+            let long = argument.get_long().is_some_and(|long| flag == format!("--{long}"));
+            let short = argument.get_short().is_some_and(|short| flag == format!("-{short}"));
+            (long || short) && argument.get_action().takes_values()
+        })
+    };
+    // The line stands after `--`, and begins with the program.
+    let mut line = words.iter().map(String::as_str).skip_while(|word| *word != "--").skip(2);
+    let mut plain = Vec::new();
+    while let Some(word) = line.next() {
+        if !word.starts_with('-') {
+            plain.push(word);
+        } else if takes_value(word) {
+            line.next();
+        }
+    }
+    match plain.split_first()? {
+        (&"call" | &"invoke", rest) => {
+            rest.split_first().map(|(tool, given)| (*tool, given.to_vec()))
+        }
+        _ => None,
+    }
+}
+
+/// The entry of a tool, however its name is written.
+fn named<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
+    let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
+    let mut bare = all.iter().filter(|(full, _)| {
+        full.strip_suffix(name).is_some_and(|component| component.ends_with('-'))
+    });
+    all.get(name).or_else(|| all.get(&plain)).or_else(|| match (bare.next(), bare.next()) {
+        (Some((_, only)), None) => Some(only),
+        _ => None,
+    })
 }
 
 /// The files named on the line that is being completed.
@@ -132,6 +192,8 @@ fn look(assembly: &Assembly, environment: &dyn Environment) -> Known {
     if let Ok(runtime) = runtime {
         let declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
         known.tools.extend(tool_names(&declared));
+        let arguments = declared.tools.iter().take(MAX_NAMES);
+        known.arguments.extend(arguments.map(|tool| (tool.name.full(), keys(tool))));
     }
     for server in &configuration.servers {
         let about = server.description.as_deref().map(views::first_sentence).unwrap_or_default();
@@ -153,6 +215,20 @@ fn tool_names(catalogue: &Catalogue) -> Names {
             (tool.name.full(), text::cut(&text::safe_line(&about), 80).into_owned())
         })
         .filter(|(name, _)| is_word(name))
+        .collect()
+}
+
+/// The arguments of a tool.
+fn keys(tool: &ToolDefinition) -> Names {
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten().take(MAX_KEYS);
+    properties
+        .filter(|(key, _)| is_word(key) && !key.contains('='))
+        .map(|(key, schema)| {
+            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let about = views::first_sentence(text);
+            (key.clone(), text::cut(&text::safe_line(&about), 80).into_owned())
+        })
         .collect()
 }
 
@@ -179,7 +255,7 @@ pub fn remember(
     if catalogue.servers.is_empty() {
         return;
     }
-    let before = read(environment, configuration).tools;
+    let before = read(environment, configuration);
     // The names of a server that did not answer this time are not forgotten.
     let answered: Vec<&str> = catalogue
         .servers
@@ -187,17 +263,22 @@ pub fn remember(
         .filter(|server| server.fault.is_none() && !server.partial)
         .map(|server| server.name.as_str())
         .collect();
-    let mut names: Names = before
-        .iter()
-        .filter(|(_, server)| !answered.contains(&server.as_str()))
-        .map(|(name, server)| (name.clone(), server.clone()))
-        .collect();
-    names.extend(remote);
-    if names == before {
+    let mut now = Known::default();
+    for (name, server) in &before.tools {
+        if !answered.contains(&server.as_str()) {
+            now.tools.insert(name.clone(), server.clone());
+            let keys = before.arguments.get(name).cloned().unwrap_or_default();
+            now.arguments.insert(name.clone(), keys);
+        }
+    }
+    now.tools.extend(remote);
+    let listed = catalogue.tools.iter().filter(|tool| tool.source == Source::Mcp).take(MAX_NAMES);
+    now.arguments.extend(listed.map(|tool| (tool.name.full(), keys(tool))));
+    if now == before {
         return;
     }
     let Some(path) = path(environment, configuration) else { return };
-    let text = json!({ "tools": names }).to_string();
+    let text = json!({ "tools": now.tools, "arguments": now.arguments }).to_string();
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()
     {
@@ -219,6 +300,11 @@ fn read(environment: &dyn Environment, configuration: &Configuration) -> Known {
     for (name, server) in tools.into_iter().flatten().take(MAX_NAMES) {
         let server = server.as_str().unwrap_or_default();
         known.tools.insert(name.clone(), server.to_owned());
+        let keys = kept.pointer("/arguments").and_then(|all| all.get(name)?.as_object());
+        let keys = keys.into_iter().flatten().take(MAX_KEYS).filter(|(key, _)| is_word(key));
+        let text = |about: &Value| about.as_str().unwrap_or_default().to_owned();
+        let keys = keys.map(|(key, about)| (key.clone(), text(about))).collect();
+        known.arguments.insert(name.clone(), keys);
     }
     known
 }
@@ -243,7 +329,7 @@ mod tests {
     use crate::catalogue::ServerListing;
     use crate::config::environment::FixedEnvironment;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
-    use crate::model::{Origin, ToolDefinition, ToolName};
+    use crate::model::{Origin, ToolName};
 
     fn files(path: &str) -> Configuration {
         let file = LoadedFile {
@@ -287,6 +373,40 @@ mod tests {
         let one = [("a", true), ("b", false)];
         remember(&environment, &here, &catalogue(&[("a", "z")], &one));
         assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
+    }
+
+    #[test]
+    fn the_tool_of_a_line_is_found_among_its_options() {
+        let line = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let words = line("toolhost -- toolhost --mcp x -v call --timeout 5s demo-add a=1 --yes b");
+        assert_eq!(call_on_line(&words), Some(("demo-add", vec!["a=1", "b"])));
+        assert_eq!(call_on_line(&line("toolhost -- toolhost call")), None);
+        assert_eq!(call_on_line(&line("toolhost -- toolhost inspect x y")), None);
+    }
+
+    #[test]
+    fn a_tool_is_found_however_its_name_is_written() {
+        let all = BTreeMap::from([("demo-add".to_owned(), 1), ("now".to_owned(), 2)]);
+        for name in ["demo-add", "demo.add", "demo/add", "demo:add", "demo__add", "add"] {
+            assert_eq!(named(&all, name), Some(&1), "{name}");
+        }
+        assert_eq!(named(&all, "dd"), None);
+    }
+
+    #[test]
+    fn the_arguments_of_a_server_s_tool_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
+        listed.tools[0].input_schema = Arc::new(json!({
+            "properties": { "city": { "description": "Where. In words." }, "a b": {} }
+        }));
+        remember(&environment, &files("f"), &listed);
+        let known = read(&environment, &files("f"));
+        assert_eq!(known.arguments["a-x"], Names::from([("city".into(), "Where".into())]));
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl Context {
             profile: self.global.profile.clone(),
             insecure: self.global.insecure,
             require_record: self.global.require_record,
+            log_level: match self.global.verbose {
+                0 => None,
+                1 => Some("info"),
+                _ => Some("debug"),
+            },
         }
     }
 
@@ -292,6 +297,7 @@ mod tests {
             },
             protocol: ProtocolChoice::Auto,
             timeout: None,
+            max_total: None,
             start_timeout: None,
             exclude: Vec::new(),
             include: None,

@@ -10,7 +10,6 @@ pub mod commands;
 pub mod complete;
 pub mod context;
 pub mod entries;
-pub mod example;
 pub mod output;
 pub mod progress;
 pub mod prompt;

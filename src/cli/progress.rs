@@ -1,7 +1,8 @@
 //! Events of a running command, shown on stderr.
 //!
 //! Owns: what is worth showing, and how often. A terminal sees one line that is repainted at most
-//! ten times a second; with `-v` and no terminal, every event becomes a plain line.
+//! ten times a second, and is told what is waited for once that takes a second; with `-v` and no
+//! terminal, every event becomes a plain line.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,13 +16,19 @@ use crate::util::units;
 const REPAINT: Duration = Duration::from_millis(100);
 /// How many log lines of tools a terminal sees in a second.
 const LOG_LINES: u32 = 10;
+/// How long silence needs no explanation.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Shows events.
 pub struct Progress {
     door: Arc<Door>,
     clock: Arc<dyn Clock>,
     pace: Mutex<Pace>,
+    waits: Arc<Mutex<Waits>>,
 }
+
+/// What is waited for without a sign of it, oldest first: an identity and a line.
+type Waits = Vec<(String, String)>;
 
 #[derive(Default)]
 struct Pace {
@@ -34,7 +41,7 @@ struct Pace {
 impl Progress {
     /// Shows events at `door`.
     pub fn new(door: Arc<Door>, clock: Arc<dyn Clock>) -> Self {
-        Self { door, clock, pace: Mutex::default() }
+        Self { door, clock, pace: Mutex::default(), waits: Arc::default() }
     }
 
     /// Shows one event, or not.
@@ -47,7 +54,8 @@ impl Progress {
             return;
         }
         match event {
-            Event::Progress { progress, total, message, .. } => {
+            Event::Progress { call_id, progress, total, message } => {
+                self.arrived(&call_id.0);
                 let line = progress_line(*progress, *total, message.as_deref());
                 if self.door.is_watched() {
                     if self.may_paint() {
@@ -79,19 +87,37 @@ impl Progress {
                 self.door.note(&line);
             }
             Event::Server { server, state: ServerState::Starting } => {
-                if self.may_paint() {
-                    self.door.transient(&Line::of(Label::Dim, format!("starting {server}…")));
-                }
+                self.wait_for(server, format!("starting {server}…"));
             }
+            Event::Server { server, .. } => self.arrived(server),
+            Event::CallStarted { call_id, tool } => {
+                self.wait_for(&call_id.0, format!("waiting for {tool}…"));
+            }
+            Event::CallFinished { call_id, .. } => self.arrived(&call_id.0),
             Event::ListChanged { server } if verbose => {
                 self.door.note(&Line::of(Label::Dim, format!("{server}: its tools changed")));
             }
-            Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::Server { .. }
-            | Event::ListChanged { .. }
-            | Event::Warning { .. } => {}
+            Event::ListChanged { .. } | Event::Warning { .. } => {}
         }
+    }
+
+    /// Shows `line` if nothing is heard of `what` for a while.
+    fn wait_for(&self, what: &str, line: String) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        lock(&self.waits).push((what.to_owned(), line));
+        let (door, waits, what) =
+            (Arc::clone(&self.door), Arc::clone(&self.waits), what.to_owned());
+        runtime.spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            // The newest of several says enough.
+            if let Some((_, line)) = lock(&waits).iter().rfind(|(waiting, _)| *waiting == what) {
+                door.transient(&Line::of(Label::Dim, line));
+            }
+        });
+    }
+
+    fn arrived(&self, what: &str) {
+        lock(&self.waits).retain(|(waiting, _)| waiting != what);
     }
 
     fn may_paint(&self) -> bool {
@@ -121,6 +147,10 @@ impl Progress {
         pace.dropped += u64::from(!shown);
         shown
     }
+}
+
+fn lock(waits: &Mutex<Waits>) -> std::sync::MutexGuard<'_, Waits> {
+    waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `[####      ]  40 %  copying`, or what is known of it.
@@ -184,6 +214,36 @@ mod tests {
             view.show(&progress(f64::from(step)));
         }
         assert_eq!(err.text().matches('\r').count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_start_is_explained_and_a_fast_one_passes_unseen() {
+        let server = |state| Event::Server { server: "slow".to_owned(), state };
+        for (ready, expected) in [(false, "\r\x1b[Kstarting slow…"), (true, "")] {
+            let (door, _, err) = captured(Wishes::default(), true);
+            let view = Progress::new(Arc::new(door), stopped());
+            view.show(&server(ServerState::Starting));
+            if ready {
+                view.show(&server(ServerState::Ready));
+            }
+            tokio::time::sleep(PATIENCE * 2).await;
+            assert_eq!(err.text(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_call_is_explained_until_it_is_heard_of() {
+        let call_id = || CallId("1".to_owned());
+        let started = Event::CallStarted { call_id: call_id(), tool: "wait".to_owned() };
+        let (door, _, err) = captured(Wishes::default(), true);
+        let view = Progress::new(Arc::new(door), stopped());
+        view.show(&started);
+        view.show(&progress(1.0));
+        tokio::time::sleep(PATIENCE * 2).await;
+        assert!(!err.text().contains("waiting"), "{:?}", err.text());
+        view.show(&started);
+        tokio::time::sleep(PATIENCE * 2).await;
+        assert!(err.text().ends_with("waiting for wait…"), "{:?}", err.text());
     }
 
     #[test]

@@ -11,13 +11,7 @@ pub struct Signals {
     interrupt: Stream,
     terminate: Stream,
     hangup: Stream,
-    /// Taken over and never waited for: without that, a record that hits a limit on file sizes
-    /// ends the process instead of being an error of that write.
-    _file_size: Stream,
 }
-
-/// "File size limit exceeded", which the library has no name for.
-const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
 
 impl Signals {
     /// Takes the signals over from their default action, which would leave children behind.
@@ -29,9 +23,21 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
-            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         })
     }
+}
+
+/// Takes SIGXFSZ over from its default action for the rest of this process, so that a limit on the
+/// size of files (`ulimit -f`) is an error of the write that passes it, not the end of the process.
+/// Children are not concerned: a handler does not outlive `exec`.
+///
+/// # Errors
+/// When the system refuses.
+pub fn survive_file_limit() -> io::Result<()> {
+    // A handler stays when the runtime that set it up is gone.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
 /// Something that delivers signals.

@@ -8,6 +8,7 @@ pub mod approval;
 pub mod arguments;
 pub mod builder;
 pub mod coerce;
+pub mod example;
 pub mod limits;
 pub mod listings;
 pub mod policy;

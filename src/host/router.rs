@@ -83,7 +83,7 @@ impl ToolHost {
             .collect();
         match self.choose(name, &pool)? {
             Some(found) => return self.admit(found, Vec::new()),
-            None if contacts_some => return Err(self.nothing(name, &pool, &answers)),
+            None if contacts_some => return Err(self.nothing(name, servers, &pool, &answers)),
             None => {}
         }
         if let Some(fault) = self.out_of_service(name) {
@@ -106,7 +106,7 @@ impl ToolHost {
                 });
                 self.admit(found, unasked.collect())
             }
-            None => Err(self.nothing(name, &pool, &answers)),
+            None => Err(self.nothing(name, servers, &pool, &answers)),
         }
     }
 
@@ -244,7 +244,13 @@ impl ToolHost {
 
     /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
     /// failure is the answer.
-    fn nothing(&self, name: &str, pool: &[Candidate<'_>], answers: &Answers) -> Fault {
+    fn nothing(
+        &self,
+        name: &str,
+        servers: &[String],
+        pool: &[Candidate<'_>],
+        answers: &Answers,
+    ) -> Fault {
         let declares = |(member, _): &&(Arc<Member>, Fault)| {
             member.declared().tools.iter().any(|tool| {
                 let known = &tool.definition.name;
@@ -254,13 +260,14 @@ impl ToolHost {
         let owner = answers.bad.iter().find(declares);
         let worst = || answers.bad.iter().min_by_key(|(_, fault)| fault.kind().precedence());
         if let Some((_, fault)) = owner.or_else(worst) {
-            let others = answers.bad.len() - 1;
-            let fault = fault.clone().detail(if others == 0 {
-                format!("'{name}' is not known to anybody else")
-            } else {
-                format!("'{name}' is not known to anybody else, and {others} more failed")
+            let fault = fault.clone();
+            if fault.server_name().is_some_and(|s| naming::after_component(name, s).is_some()) {
+                return fault;
+            }
+            return fault.detail(match answers.bad.len() - 1 {
+                0 => format!("nobody else offers '{name}'"),
+                others => format!("nobody else offers '{name}', but {others} more failed"),
             });
-            return fault;
         }
         let names: Vec<&ToolName> = pool
             .iter()
@@ -268,7 +275,11 @@ impl ToolHost {
             .map(|(_, tool)| &tool.definition.name)
             .collect();
         let near = naming::suggest(name, &names);
-        let fault = Fault::usage(format!("unknown tool '{name}'"));
+        let fault = Fault::usage(match servers {
+            [] => format!("unknown tool '{name}'"),
+            [server] => format!("server '{server}' has no tool '{name}'"),
+            servers => format!("none of {} servers has a tool '{name}'", servers.len()),
+        });
         if near.is_empty() {
             fault.hint("`toolhost list` shows all tools")
         } else {

@@ -26,7 +26,7 @@ use super::session::{
 };
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, EventSink, Fault, FaultKind, Phase, Signal};
+use crate::model::{Era, EventSink, Fault, FaultKind, JsonObject, Phase, Signal};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -76,6 +76,9 @@ pub struct RequestOptions {
     pub progress: Option<ProgressListener>,
     /// Extra headers for transports that have headers.
     pub headers: Vec<(String, String)>,
+    /// The least level of the log lines that a server of the modern era is asked for; without one
+    /// it sends none.
+    pub log_level: Option<&'static str>,
     /// The step, for messages.
     pub phase: Phase,
 }
@@ -176,13 +179,14 @@ impl Connection {
         if !options.headers.is_empty() {
             request.extensions_mut().insert(ParamHeaders(options.headers.clone()));
         }
-        let sent = self
-            .peer
-            .send_request_with_option(
-                ClientRequest::CustomRequest(request),
-                PeerRequestOptions::no_options(),
-            )
-            .await;
+        let mut settings = PeerRequestOptions::no_options();
+        if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
+            let mut meta = JsonObject::new();
+            meta.insert("io.modelcontextprotocol/logLevel".to_owned(), level.into());
+            settings = settings.with_meta(meta.into());
+        }
+        let request = ClientRequest::CustomRequest(request);
+        let sent = self.peer.send_request_with_option(request, settings).await;
         let Ok(mut handle) = sent else {
             return Err(named(self.end_of_connection().await));
         };

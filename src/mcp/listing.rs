@@ -48,6 +48,7 @@ pub async fn tools(
     for page_number in 1..=PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
         let options = RequestOptions {
+            log_level: None,
             idle: timeout.min(left),
             total: left,
             cancel: CancellationToken::new(),
@@ -212,7 +213,7 @@ impl<'a> Collected<'a> {
                 continue;
             }
             let value = item.parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
-            match definition::read(self.server, value, modern) {
+            match definition::read(self.server, item.0, value, modern) {
                 Ok(tool) => self.add(tool),
                 Err(reason) => self.cut(reason),
             }

@@ -41,7 +41,7 @@ pub fn size(text: &str) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// Writes a duration with three significant digits: `850 µs`, `1.25 ms`, `12.3 s`.
+/// Writes a duration with at most three significant digits: `850 µs`, `1.25 ms`, `30 s`.
 pub fn show_duration(value: Duration) -> String {
     let seconds = value.as_secs_f64();
     let (number, unit) = if seconds < 1e-3 {
@@ -52,7 +52,12 @@ pub fn show_duration(value: Duration) -> String {
         (seconds, "s")
     };
     let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
-    format!("{number:.decimals$} {unit}")
+    let number = format!("{number:.decimals$}");
+    let short = match number.split_once('.') {
+        Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole,
+        _ => &number,
+    };
+    format!("{short} {unit}")
 }
 
 /// Writes a size in binary units: `512 B`, `8.0 MiB`.

@@ -219,6 +219,9 @@ fn one_bad_server_costs_one_server() {
     assert!(of("good")["error"].is_null(), "{finished}");
     assert!(of("bad")["error"].to_string().contains("flux capacitor"), "{finished}");
     room.with_servers(["list"]).check().exits(11).says(&["bad"]);
+    room.with_servers(["servers"]).check().exits(11).says(&["1 of 3 servers"]);
+    room.with_servers(["servers", "bad"]).check().exits(4).says(&["flux capacitor"]);
+    room.with_servers(["servers", "good", "web"]).check().exits(0);
 
     // A qualified name needs exactly one server, and starts no other.
     let starts = log_events(&bad, "start").len();
@@ -233,10 +236,18 @@ fn what_a_project_would_start_is_refused_until_it_is_allowed() {
     let log = room.log("srv");
     let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &log);
     room.server("srv", &fixture);
-    for arguments in [&["call", "srv-echo", "message=hi"][..], &["list"]] {
+    let commands: [&[&str]; 5] = [
+        &["call", "srv-echo", "message=hi"],
+        &["list"],
+        &["servers"],
+        &["inspect", "srv"],
+        &["inspect", "srv-echo"],
+    ];
+    for arguments in commands {
         let finished = room.toolhost(arguments.iter().copied()).check();
-        finished.exits(6).says(&["toolhost trust"]);
+        finished.exits(6).says(&["not trusted yet", "toolhost trust"]);
     }
+    assert!(room.toolhost(["servers"]).check().out().contains("failed"));
     assert!(log_events(&log, "start").is_empty(), "it was started");
 
     let call = || room.toolhost(["call", "srv-echo", "message=hi"]);
@@ -244,6 +255,44 @@ fn what_a_project_would_start_is_refused_until_it_is_allowed() {
     room.toolhost(["--trust", "call", "srv-echo", "message=hi"]).check().exits(0);
     // A consent for one run is not remembered.
     call().check().exits(6);
+}
+
+#[test]
+fn an_entry_its_kind_refuses_is_out_of_service() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools:\n  - name: empty\n    command: []\n");
+    room.file("mcp.yaml", "mcp_servers:\n  srv:\n    command: no-such-program-anywhere\n");
+    for command in ["call", "inspect"] {
+        let finished = room.toolhost(["--trust", command, "empty"]).check();
+        finished.exits(9).says(&["tools.yaml:3:14", "is empty"]);
+    }
+    // A list says what is wrong with both files.
+    let words = ["no-such-program-anywhere", "1 entry is out of service", "tools.yaml:3:14"];
+    room.toolhost(["--trust", "list"]).check().says(&words);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_not_the_end() {
+    let room = Sandbox::new();
+    let script = format!("ulimit -f 0; exec {} \"$@\" > out", env!("CARGO_BIN_EXE_toolhost"));
+    for arguments in [&["call", "echo", "message=hi"][..], &["config", "show"], &["--help"]] {
+        let all = ["-c", &script, "sh"].into_iter().chain(arguments.iter().copied());
+        room.program("sh", all).check().exits(1).says(&["cannot write to standard output"]);
+    }
+}
+
+#[test]
+fn log_lines_of_a_modern_server_are_asked_for_with_v() {
+    let room = Sandbox::new();
+    let call = |more: &'static str| {
+        let run = room.toolhost(["call", "demo-log_lines", more]).check();
+        run.exits(0);
+        (run.out(), run.err())
+    };
+    let (out, err) = call("-v");
+    assert_eq!(out, "sent 3 of 3 lines\n");
+    assert!(err.contains("demo info: line 3"), "{err}");
+    assert_eq!(call("-q").0, "sent 0 of 3 lines\n");
 }
 
 #[test]

@@ -11,9 +11,11 @@
 )]
 
 mod behaviours;
+mod examples;
 mod faults;
 mod fixture;
 mod hostile;
+mod readme;
 mod records;
 mod room;
 mod support;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::output::content::{self, Payload};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
@@ -30,8 +30,8 @@ pub struct CallArgs {
     /// The tool: its full name, or its bare name when only one tool has it
     #[arg(add = ArgValueCompleter::new(complete::tools))]
     pub name: String,
-    /// key=value, key:=json, key=@file, or one {…} object
-    #[arg(value_name = "ARGS")]
+    /// key=value, key:=json, key=@file, or one object: '{"key": 1}'
+    #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::arguments))]
     pub words: Vec<String>,
     /// All arguments as one JSON object; @FILE reads a file, - standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
@@ -54,7 +54,7 @@ pub struct CallArgs {
     /// Print what this jq expression makes of the result
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// Write the result to this file; several blocks become FILE-1, FILE-2, …
+    /// Write the result to this file; several blocks become FILE-1, FILE-2
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
     /// Send the arguments as they are, and accept any result
@@ -77,7 +77,7 @@ Arguments:
   key:=json     raw JSON
   key=@file     the content of a file (key:=@file for JSON in a file)
   key=@@text    text that starts with @
-  '{…}'         all arguments as one object, as with --args";
+  '{\"key\": 1}'  all arguments as one object, as with --args";
 
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     match units::duration(text) {
@@ -156,8 +156,15 @@ async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Faul
 /// Writes the outcome of a call that was dispatched. Its fault is the caller's business.
 fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) -> Outcome {
     let result = outcome.result.as_ref().ok();
-    for warning in result.iter().flat_map(|result| &result.warnings) {
+    let warnings = result.map(|result| result.warnings.as_slice()).unwrap_or_default();
+    let shown = if door.verbosity() > 0 { warnings.len() } else { 1 };
+    for warning in warnings.iter().take(shown) {
         door.warn(warning);
+    }
+    if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
+        // A noisy server says the same at each call.
+        let count = plural(hidden, "more warning", "more warnings");
+        door.note(&Line::of(Label::Dim, format!("{count}, -v shows all")));
     }
     let filtered = match (&args.query, result) {
         // What a tool says when it fails is not what the expression was written for.
@@ -360,6 +367,21 @@ mod tests {
             printed(&[], Format::Text, result),
             ("hi\n".to_owned(), "warning: odd\n".to_owned())
         );
+    }
+
+    #[test]
+    fn many_warnings_are_counted() {
+        let result = || ToolResult {
+            warnings: ["one", "two", "three"].map(str::to_owned).to_vec(),
+            ..ToolResult::text("hi")
+        };
+        assert_eq!(
+            printed(&[], Format::Text, result()).1,
+            "warning: one\n2 more warnings, -v shows all\n"
+        );
+        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
+        print(&args(&[]), &door, Format::Text, &outcome(result())).unwrap();
+        assert_eq!(err.text(), "warning: one\nwarning: two\nwarning: three\n");
     }
 
     #[test]

@@ -79,6 +79,10 @@ fn check(context: &Context, format: Format) -> Outcome {
     // The kinds find problems of their own when they are built.
     let mut loaded = context.build()?.configuration;
     loaded.problems.extend(schema::check_schemas(&loaded));
+    // In the order of the files, whoever found them.
+    loaded.problems.sort_by_cached_key(|problem| {
+        problem.place.as_ref().map(|place| (place.file.clone(), place.line, place.column))
+    });
     let problems = &loaded.problems;
     answer(context, format, || view::findings(problems), || view::findings_json(problems))?;
     let (errors, warnings) = count(&loaded);
@@ -87,7 +91,9 @@ fn check(context: &Context, format: Format) -> Outcome {
         return Err(Fault::config(format!("{tally} in the configuration")).into());
     }
     let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");
-    context.door.note(&Line::plain(format!("{entries}, {tally}")));
+    if format == Format::Text {
+        context.door.note(&Line::plain(format!("{entries}, {tally}")));
+    }
     Ok(())
 }
 

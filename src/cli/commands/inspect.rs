@@ -38,7 +38,13 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
                 _ => door.page(&views::server::page(server, door.width()))?,
             }
         }
-        return views::server::verdict(&servers).map_or(Ok(()), |fault| Err(fault.into()));
+        return match views::server::verdict(&servers) {
+            None => Ok(()),
+            Some(fault) if door.is_terminal() && matches!(format, Text | Table) => {
+                Err(views::server::brief(&fault).into())
+            }
+            Some(fault) => Err(fault.into()),
+        };
     }
     let tool = host.find(&args.name, &args.server).await?;
     match format {

@@ -10,7 +10,7 @@ use crate::catalogue::filter::Query;
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::entries;
-use crate::cli::output::{Door, Format, Line, Page, fault};
+use crate::cli::output::{Door, Format, Label, Line, Page, fault};
 use crate::cli::views;
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::host::request::Reach;
@@ -100,8 +100,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         .filter_map(|place| catalogue.tools.get(place))
         .collect();
     let answered = has_answer(args, &catalogue.tools);
-    let verdict = views::catalogue::verdict(&catalogue, answered)
-        .or_else(|| views::catalogue::out_of_service(&assembly.configuration.problems));
+    let verdict = views::catalogue::joined(
+        views::catalogue::verdict(&catalogue, answered),
+        &assembly.configuration.problems,
+    );
     complete::remember(&*context.environment, &assembly.configuration, &catalogue);
     match format {
         Json | Yaml => {
@@ -122,7 +124,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
             remarks(&catalogue.problems, &context.door);
             // Beside a pipe a count is noise, unless it explains why nothing came.
             if context.door.is_terminal() || tools.is_empty() {
-                context.door.note(&Line::plain(summary(&tools, args)));
+                context.door.note(&Line::plain(summary(&tools, args, &catalogue.tools)));
             }
         }
     }
@@ -144,17 +146,31 @@ fn remarks(problems: &[Problem], door: &Door) {
         }
         let hidden = found.len().saturating_sub(if errors { most } else { 0 });
         if found.len() > most {
-            let count = plural(hidden, "remark", "remarks");
-            door.note(&Line::plain(format!("{count} not shown, -v shows all")));
+            let more = if errors { "more " } else { "" };
+            let count = plural(hidden, "warning", "warnings");
+            door.note(&Line::of(Label::Dim, format!("{more}{count}, -v shows all")));
         }
     }
 }
 
-fn summary(tools: &[&ToolDefinition], args: &ListArgs) -> String {
-    if tools.is_empty() && !args.query.is_empty() {
-        return "0 tools match".to_owned();
+/// How many tools there are; when there is none, which words would have fitted.
+fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[ToolDefinition]) -> String {
+    if !tools.is_empty() {
+        return views::catalogue::summary(tools);
     }
-    views::catalogue::summary(tools)
+    let mut kinds: BTreeSet<&str> = all.iter().map(|tool| tool.kind).collect();
+    kinds.insert("mcp");
+    let categories: BTreeSet<&str> =
+        all.iter().filter_map(|tool| tool.category.as_deref()).collect();
+    for (words, known, name) in
+        [(&args.kind, kinds, "kinds"), (&args.category, categories, "categories")]
+    {
+        if words.iter().any(|word| !known.contains(word.as_str())) && !known.is_empty() {
+            let known: Vec<&str> = known.into_iter().collect();
+            return format!("0 tools; the {name} are {}", known.join(", "));
+        }
+    }
+    if args.query.is_empty() { "0 tools" } else { "0 tools match" }.to_owned()
 }
 
 /// How far the listing has to reach for what was asked.
@@ -244,8 +260,9 @@ mod tests {
 
     #[test]
     fn a_query_that_matches_nothing_says_so() {
-        assert_eq!(summary(&[], &args(&["zzz"])), "0 tools match");
-        assert_eq!(summary(&[], &args(&[])), "0 tools");
+        assert_eq!(summary(&[], &args(&["zzz"]), &[]), "0 tools match");
+        assert_eq!(summary(&[], &args(&[]), &[]), "0 tools");
+        assert_eq!(summary(&[], &args(&["--kind", "comand"]), &[]), "0 tools; the kinds are mcp");
     }
 
     #[test]
@@ -261,7 +278,7 @@ mod tests {
         };
         assert_eq!(
             said(0),
-            "warning: a tool without a name was left out\n9 remarks not shown, -v shows all\n"
+            "warning: a tool without a name was left out\n9 warnings, -v shows all\n"
         );
         assert_eq!(said(1).lines().count(), 10);
     }

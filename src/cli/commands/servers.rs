@@ -66,5 +66,11 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
             }
         }
     }
-    views::server::verdict(&servers).map_or(Ok(()), |fault| Err(fault.into()))
+    match views::server::verdict(&servers) {
+        None => Ok(()),
+        Some(fault) if context.door.is_terminal() && matches!(format, Text | Table) => {
+            Err(views::server::brief(&fault).into())
+        }
+        Some(fault) => Err(fault.into()),
+    }
 }

@@ -3,6 +3,11 @@
 //! Owns: both streams, what is known about the terminal behind each, and what a failed write
 //! means. Results go to stdout, everything else to stderr. Never does: format (see `page`), or let
 //! text through that did not pass a [`Page`], the JSON or YAML writer, or the sanitiser.
+//!
+//! A stdout that was closed before the start (`>&-`) cannot be told from `/dev/null`: Rust's
+//! runtime opens `/dev/null` in its place before `main`, exactly as a parent does that wants no
+//! output. To look earlier takes a constructor, which is unsafe code; so such a run ends as one
+//! whose output nobody reads. A stdout that is full is noticed.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, PoisonError};
@@ -207,6 +212,9 @@ impl Door {
         let room = self.err.width.unwrap_or(80).saturating_sub(1);
         let text = self.err.palette.line(&line.clone().cut(room));
         let mut state = self.err.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.line == OpenLine::Question {
+            return;
+        }
         state.line = OpenLine::Transient;
         // Nobody can be told that stderr is broken.
         let _unheard = write!(state.sink, "\r\x1b[K{text}").and_then(|()| state.sink.flush());
@@ -385,6 +393,10 @@ pub(crate) mod tests {
         door.fault(&Fault::usage("interrupted"));
         assert_eq!(terminal, b"Call it?\n");
         assert_eq!(err.text(), "\nerror: interrupted\n");
+        let (door, _, err) = captured(Wishes::default(), true);
+        door.ask(&Page::default(), &mut terminal).unwrap();
+        door.transient(&Line::plain("waiting"));
+        assert_eq!(err.text(), "", "painted over a question");
         let (door, _, err) = captured(Wishes::default(), true);
         door.ask(&Page::default(), &mut terminal).unwrap();
         door.answered();

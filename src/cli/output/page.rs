@@ -184,6 +184,20 @@ impl Page {
         }
     }
 
+    /// Appends a named value: the name in a column of its own, the value filled beside it. Without
+    /// a name it continues the one before.
+    pub fn fact(&mut self, key: &str, label: Label, value: &str, width: Option<usize>) {
+        const COLUMN: usize = 15;
+        let mut rows = Self::default();
+        rows.paragraph(label, 0, value, width.map(|width| width.saturating_sub(COLUMN)));
+        for (index, row) in rows.lines.into_iter().enumerate() {
+            let mut line = Line::of(Label::Dim, if index == 0 { key } else { "" }).indented(2);
+            line.pad_to(COLUMN);
+            line.append(row);
+            self.push(line);
+        }
+    }
+
     /// Appends all lines of another page.
     pub fn append(&mut self, other: Self) {
         self.lines.extend(other.lines);

@@ -141,24 +141,26 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
     })
 }
 
-/// What entries out of service mean for a list: it is usable and incomplete.
-pub fn out_of_service(problems: &[Problem]) -> Option<Fault> {
+/// What a listing failed with, entries out of service included: with those it is usable and
+/// incomplete.
+pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
     const SHOWN: usize = 5;
     let errors: Vec<&Problem> = problems.iter().filter(|problem| problem.is_error()).collect();
     if errors.is_empty() {
-        return None;
+        return servers;
     }
-    let entries = plural(errors.len(), "entry is", "entries are");
+    let count = format!("{} out of service", plural(errors.len(), "entry is", "entries are"));
     let lines = errors.iter().take(SHOWN).map(|problem| {
         let place = problem.place.as_ref();
         let place = place.map(|p| format!("{}:{}:{}: ", p.file.display(), p.line, p.column));
         format!("{}{}", place.unwrap_or_default(), problem.message)
     });
-    Some(
-        Fault::partial(format!("the list is incomplete: {entries} out of service"))
+    Some(match servers {
+        Some(fault) => fault.detail(count).details(lines.map(|line| format!("  {line}"))),
+        None => Fault::partial(format!("the list is incomplete: {count}"))
             .details(lines)
             .hint("'toolhost config check' shows each with its line"),
-    )
+    })
 }
 
 /// A failed server in a few lines: the failure and the server's last words.
@@ -214,7 +216,7 @@ impl Mark {
             Self::Asks => "asks before it runs",
             Self::Drifted => "differs from its declaration",
             Self::Unchecked => "arguments are not checked",
-            Self::Unavailable => "cannot be called",
+            Self::Unavailable => "cannot be called, inspect says why",
         }
     }
 
@@ -280,7 +282,7 @@ mod tests {
         x  browser-open        browser  Opens a page
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
-        ! asks before it runs   ~ differs from its declaration   x cannot be called
+        ! asks before it runs   ~ differs from its declaration   x cannot be called, inspect says why
         ");
     }
 
@@ -294,7 +296,8 @@ mod tests {
         x  browser-open        browser  Opens a page
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
-        ! asks before it runs   ~ differs from its declaration   x cannot be called
+        ! asks before it runs   ~ differs from its declaration
+        x cannot be called, inspect says why
         ");
     }
 
@@ -309,7 +312,7 @@ mod tests {
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x…
 
         ! asks before it runs   ~ differs from its declaration
-        x cannot be called
+        x cannot be called, inspect says why
         ");
     }
 

@@ -6,7 +6,7 @@ use super::millis;
 use crate::cli::context::plural;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault, json as json_text};
-use crate::model::{Fault, ServerState, ServerStatus};
+use crate::model::{Fault, FaultKind, ServerState, ServerStatus};
 use crate::util::units::{show_duration, show_size};
 
 /// The servers as a table; the last failure of each stands below its row.
@@ -44,8 +44,14 @@ pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
                 Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
                     .then(Label::Plain, fault.message()),
             );
-            if let Some(last) = fault.detail_lines().last() {
+            // The last words of a server; of a refusal the reason is enough.
+            if let Some(last) = fault.detail_lines().last()
+                && fault.kind() != FaultKind::Denied
+            {
                 table.below(Line::of(Label::Dim, last));
+            }
+            if let Some(hint) = fault.hint_text() {
+                table.below(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint));
             }
         }
         for warning in &server.warnings {
@@ -107,7 +113,7 @@ pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
             page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
         }
     }
-    facts(&mut page, server);
+    facts(&mut page, server, width);
     if let Some(instructions) = &server.instructions {
         page.heading("Instructions for models");
         page.paragraph(Label::Plain, 2, instructions, width);
@@ -131,15 +137,10 @@ pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
     page
 }
 
-fn facts(page: &mut Page, server: &ServerStatus) {
+fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     page.heading("Facts");
     let mut fact = |key: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            let mut line = Line::of(Label::Dim, key).indented(2);
-            line.pad_to(15);
-            line.push(Label::Plain, value);
-            page.push(line);
-        }
+        page.fact(key, Label::Plain, &value.unwrap_or_default(), width);
     };
     fact("transport", Some(format!("{}, {}", server.transport, server.endpoint)));
     let claimed = |key: &str| server.server_info.as_ref()?.get(key)?.as_str();
@@ -192,6 +193,15 @@ pub fn verdict(servers: &[ServerStatus]) -> Option<Fault> {
         return Some(Fault::new(kind, format!("none of {total} answered")));
     }
     Some(Fault::partial(format!("{} of {total} did not answer", faults.len())))
+}
+
+/// The verdict for somebody who sees the evidence on the same screen.
+pub fn brief(verdict: &Fault) -> Fault {
+    let fault = Fault::new(verdict.kind(), verdict.message());
+    match verdict.server_name() {
+        Some(server) => fault.server(server),
+        None => fault,
+    }
 }
 
 fn state_label(state: &ServerState) -> Label {
@@ -277,6 +287,7 @@ mod tests {
         browser  failed                      stdio
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
         assert_snapshot!(shown(80), @r"
@@ -285,6 +296,7 @@ mod tests {
         browser  failed              stdio
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
         assert_snapshot!(shown(60), @r"
@@ -293,6 +305,7 @@ mod tests {
         browser  failed
           unreachable: exited with status 1 during the handshake
           Error: no display
+          hint: set DISPLAY
           warning: two answers to one request
         ");
     }
@@ -351,6 +364,22 @@ mod tests {
         assert_eq!(value["ping_ms"], json!(0.85));
         assert_eq!(value["error"], Value::Null);
         assert_eq!(json(&failed())["error"]["kind"], "unreachable");
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_and_a_brief_verdict_leaves_that_to_the_page() {
+        let fault = Fault::denied("not trusted yet")
+            .server("browser")
+            .detail("command: x")
+            .hint("allow it with: toolhost trust mcp.yaml");
+        let status = ServerStatus { state: ServerState::Failed(fault), ..failed() };
+        let page = Palette::default().page(&table(std::slice::from_ref(&status), Some(80)));
+        assert!(page.contains("denied: not trusted yet"), "{page}");
+        assert!(page.contains("hint: allow it with"), "{page}");
+        assert!(!page.contains("command: x"), "{page}");
+        let brief = brief(&verdict(&[status]).unwrap());
+        assert_eq!(brief.to_string(), "server 'browser': not trusted yet");
+        assert_eq!((brief.hint_text(), brief.kind().exit_code()), (None, 6));
     }
 
     #[test]

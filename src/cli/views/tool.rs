@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::millis;
 use crate::catalogue::fingerprint;
-use crate::cli::example::{self, resolve, type_of};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, caret, json as json_text};
+use crate::host::example::{self, resolve, type_of};
+use crate::host::limits::Limits;
 use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -55,8 +56,8 @@ pub fn json_detail(tool: &ToolDefinition) -> Value {
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
-        if let Some(raw) = &tool.raw {
-            fields.insert("raw".to_owned(), (**raw).clone());
+        if let Some(raw) = tool.raw_value() {
+            fields.insert("raw".to_owned(), raw);
         }
     }
     value
@@ -80,53 +81,41 @@ pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
         page.heading("Result");
         properties(&mut page, schema, width);
     }
-    facts(&mut page, tool);
+    facts(&mut page, tool, width);
     status(&mut page, tool, width);
     page.heading("Example");
     page.push(Line::plain(example::command_line(tool)).indented(2));
     page
 }
 
-fn facts(page: &mut Page, tool: &ToolDefinition) {
+fn facts(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
     page.heading("Facts");
-    let mut fact = |key: &str, value: Line| {
-        let mut line = Line::of(Label::Dim, key).indented(2);
-        line.pad_to(15);
-        line.append(value);
-        page.push(line);
-    };
+    let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
     let source = tool.source.as_str();
     let kind = if tool.kind == source { "" } else { tool.kind };
-    fact("source", Line::plain([source, kind].join(" ").trim_end()));
-    fact("origin", Line::plain(origin(&tool.origin)));
-    if let Some(category) = &tool.category {
-        fact("category", Line::plain(category));
-    }
-    if let Some(version) = &tool.version {
-        fact("version", Line::plain(version));
-    }
-    fact("scope", Line::plain(tool.scope.as_str()));
-    fact("speed", Line::plain(tool.speed.as_str()));
-    fact("safety", Line::plain(tool.safety.as_str()));
-    fact("timeout", Line::plain(show_duration(timeout(tool))));
+    fact("source", [source, kind].join(" ").trim_end());
+    fact("origin", &origin(&tool.origin));
+    fact("category", tool.category.as_deref().unwrap_or_default());
+    fact("version", tool.version.as_deref().unwrap_or_default());
+    fact("scope", tool.scope.as_str());
+    fact("speed", tool.speed.as_str());
+    fact("safety", tool.safety.as_str());
+    fact("timeout", &show_duration(timeout(tool)));
     let retries = match (tool.retries, tool.repeatable) {
         (0, _) => "none".to_owned(),
         (count, true) => format!("{count}"),
         (count, false) => format!("{count}, but it is not marked safe to repeat: none are made"),
     };
-    fact("retries", Line::plain(retries));
-    if tool.requires_approval {
-        fact("approval", Line::of(Label::Warning, "a person is asked before each call"));
+    fact("retries", &retries);
+    for (index, touch) in tool.touches.iter().enumerate() {
+        fact(if index == 0 { "touches" } else { "" }, touch);
     }
-    for touch in &tool.touches {
-        fact("touches", Line::plain(touch));
+    fact("claims", &claims(&tool.annotations).join(", "));
+    if tool.requires_approval || tool.annotations.destructive == Some(true) {
+        page.fact("approval", Label::Warning, "a person is asked before each call", width);
     }
-    let claims = claims(&tool.annotations);
-    if !claims.is_empty() {
-        let line = Line::plain(claims.join(", ")).then(Label::Dim, "  (its author's words)");
-        fact("claims", line);
-    }
-    fact("fingerprint", Line::of(Label::Dim, fingerprint::fingerprint(tool)));
+    // Never broken into lines, so that it can be copied.
+    page.fact("fingerprint", Label::Dim, &fingerprint::fingerprint(tool), None);
 }
 
 fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
@@ -315,8 +304,9 @@ fn limits(schema: &Value) -> String {
     limits.join(", ")
 }
 
+/// The limit a call of the tool has when its caller names none.
 fn timeout(tool: &ToolDefinition) -> Duration {
-    tool.timeout.unwrap_or_else(|| tool.speed.default_timeout())
+    Limits::of(tool, None).attempt
 }
 
 fn server(tool: &ToolDefinition) -> Option<&str> {
@@ -484,10 +474,10 @@ pub(super) mod tests {
           scope        global
           speed        medium
           safety       external
-          timeout      30.0 s
+          timeout      60 s
           retries      2, but it is not marked safe to repeat: none are made
           touches      https://api.example.com
-          claims       changes nothing, reaches outside  (its author's words)
+          claims       changes nothing, reaches outside
           fingerprint  FINGERPRINT
 
         Status
@@ -531,10 +521,11 @@ pub(super) mod tests {
           scope        global
           speed        medium
           safety       external
-          timeout      30.0 s
-          retries      2, but it is not marked safe to repeat: none are made
+          timeout      60 s
+          retries      2, but it is not marked safe to repeat: none
+                       are made
           touches      https://api.example.com
-          claims       changes nothing, reaches outside  (its author's words)
+          claims       changes nothing, reaches outside
           fingerprint  FINGERPRINT
 
         Status
@@ -565,7 +556,7 @@ pub(super) mod tests {
           scope        global
           speed        medium
           safety       native
-          timeout      30.0 s
+          timeout      30 s
           retries      none
           fingerprint  FINGERPRINT
 
@@ -588,7 +579,7 @@ pub(super) mod tests {
         }
         assert_eq!(detail["origin"], json!({ "server": "github" }));
         assert_eq!(list["annotations"], json!({ "readOnlyHint": true, "openWorldHint": true }));
-        assert_eq!(list["timeout_ms"], json!(30000.0));
+        assert_eq!(list["timeout_ms"], json!(60000.0));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Full {
             }
             Kind::Type { kind } => Violation::types(path, &types(kind), error.instance()),
             Kind::Enum { options } => match options.as_array() {
-                Some(options) => Violation::options(path, options),
+                Some(options) => Violation::options(path, options, error.instance()),
                 None => Violation::constant(path, options),
             },
             Kind::Constant { expected_value } => Violation::constant(path, expected_value),

@@ -244,7 +244,7 @@ impl Part {
         if let Some(options) = &self.options
             && !options.iter().any(|option| equal(option, value))
         {
-            say(&|path| Violation::options(path, options));
+            say(&|path| Violation::options(path, options, value));
         }
         if let Some(constant) = &self.constant
             && !equal(constant, value)

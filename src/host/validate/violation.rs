@@ -111,13 +111,20 @@ impl Violation {
     }
 
     /// The value is none of these.
-    pub fn options(path: Path, options: &[Value]) -> Self {
+    pub fn options(path: Path, options: &[Value], value: &Value) -> Self {
         let mut shown: Vec<String> =
             options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
         if options.len() > OPTIONS_SHOWN {
             shown.push(format!("{} more", options.len() - OPTIONS_SHOWN));
         }
-        Self::new(path, format!("must be one of {}", shown.join(", ")))
+        let mut message = format!("must be one of {}", shown.join(", "));
+        let texts = options.iter().filter_map(Value::as_str);
+        if let Some(near) = value.as_str().and_then(|text| naming::nearest(text, texts)) {
+            message.push_str("; did you mean ");
+            message.push_str(&quote(&Value::from(near).to_string()));
+            message.push('?');
+        }
+        Self::new(path, message)
     }
 
     /// The value is not this one.
@@ -188,7 +195,15 @@ mod tests {
     #[test]
     fn long_lists_of_options_are_cut() {
         let options: Vec<Value> = (0..40).map(Value::from).collect();
-        let message = Violation::options(Path::default(), &options).message;
+        let message = Violation::options(Path::default(), &options, &Value::Null).message;
         assert_eq!(message, "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30 more");
+    }
+
+    #[test]
+    fn the_nearest_option_is_suggested_and_the_value_never_quoted() {
+        let options = ["lima", "oslo"].map(Value::from);
+        let told = |value: &str| Violation::options(Path::default(), &options, &value.into());
+        assert_eq!(told("Oslo").message, r#"must be one of "lima", "oslo"; did you mean "oslo"?"#);
+        assert_eq!(told("hunter2").message, r#"must be one of "lima", "oslo""#);
     }
 }

@@ -83,6 +83,7 @@ fn limits() -> RequestOptions {
         cancel: CancellationToken::new(),
         progress: None,
         headers: Vec::new(),
+        log_level: None,
         phase: Phase::Call,
     }
 }

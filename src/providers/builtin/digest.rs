@@ -19,7 +19,11 @@ pub(super) const DIGEST: Function = Function {
         json!({
             "type": "object",
             "properties": {
-                "text": { "type": "string", "description": "The text, hashed as UTF-8" },
+                "text": {
+                    "type": "string",
+                    "description": "The text, hashed as UTF-8",
+                    "examples": ["hello"],
+                },
                 "hex": { "type": "string", "description": "Bytes in hexadecimal instead" },
                 "base64": { "type": "string", "description": "Bytes in base64 instead" },
                 "algorithm": { "type": "string", "enum": ["sha256", "sha512"], "default": "sha256" },

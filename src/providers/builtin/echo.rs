@@ -15,7 +15,13 @@ pub(super) const ECHO: Function = Function {
     input: || {
         json!({
             "type": "object",
-            "properties": { "message": { "type": "string", "description": "What to say" } },
+            "properties": {
+                "message": {
+                    "type": "string",
+                    "description": "What to say",
+                    "examples": ["hello"],
+                },
+            },
             "required": ["message"],
             "additionalProperties": false,
         })

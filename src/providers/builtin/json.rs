@@ -29,6 +29,7 @@ pub(super) const QUERY: Function = Function {
             },
             "required": ["filter"],
             "additionalProperties": false,
+            "examples": [{ "filter": ".a", "input": { "a": 1 } }],
         })
     },
     output: None,

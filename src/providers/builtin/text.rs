@@ -16,7 +16,7 @@ pub(super) const COUNT: Function = Function {
     input: || {
         json!({
             "type": "object",
-            "properties": { "text": { "type": "string" } },
+            "properties": { "text": { "type": "string", "examples": ["Hello, world"] } },
             "required": ["text"],
             "additionalProperties": false,
         })
@@ -70,7 +70,7 @@ pub(super) const TRANSFORM: Function = Function {
         json!({
             "type": "object",
             "properties": {
-                "text": { "type": "string" },
+                "text": { "type": "string", "examples": ["Hello, world"] },
                 "operation": { "type": "string", "enum": OPERATIONS },
             },
             "required": ["text", "operation"],

@@ -32,6 +32,7 @@ pub(super) const WAIT: Function = Function {
                     "minimum": 0,
                     "maximum": 3600,
                     "description": "How long to wait",
+                    "examples": [0.5],
                 },
             },
             "required": ["seconds"],

@@ -187,7 +187,9 @@ pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Proble
     }
     let empty = matches!(&node.value, NodeValue::List(items) if items.is_empty());
     if empty || elements.is_empty() {
-        return Err(node.expected("a program and its arguments"));
+        return Err(Problem::error("'command' is empty")
+            .hint("write the program and its arguments: command: [git, log]")
+            .at(node.place()));
     }
     let (first, node) = elements.remove(0);
     let program = Element::parse(&first).ok().and_then(|e| e.literal().map(str::to_owned));

@@ -48,6 +48,8 @@ pub struct McpSetup {
     pub events: EventSink,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
+    /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
+    pub log_level: Option<&'static str>,
 }
 
 /// One server of `mcp.yaml`.
@@ -104,8 +106,12 @@ impl McpProvider {
         if let Some(connection) = slot.alive() {
             return Ok(connection);
         }
-        slot.may_start()?;
-        permit(&self.spec.trust).map_err(|fault| fault.server(&self.spec.name))?;
+        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start());
+        if let Err(fault) = admitted {
+            let fault = fault.server(&self.spec.name);
+            self.set_state(ServerState::Failed(fault.clone()));
+            return Err(fault);
+        }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup).await {
             Ok(connection) => {
@@ -144,6 +150,7 @@ impl McpProvider {
         listing.tools.retain(|tool| self.offers(tool.name.tool()));
         for tool in &mut listing.tools {
             tool.timeout = self.spec.timeout;
+            tool.max_total = self.spec.max_total;
             tool.retries = self.spec.retries;
             tool.requires_approval = self.spec.requires_approval;
             self.apply_declaration(tool);
@@ -284,6 +291,7 @@ impl ToolProvider for McpProvider {
                 });
             })),
             headers,
+            log_level: self.setup.log_level,
             phase: Phase::Call,
         };
         let server = &self.spec.name;
@@ -369,6 +377,7 @@ impl Server for McpProvider {
                 cancel: tokio_util::sync::CancellationToken::new(),
                 progress: None,
                 headers: Vec::new(),
+                log_level: None,
                 phase: Phase::Handshake,
             };
             let method = match connection.agreement.era {
@@ -378,7 +387,13 @@ impl Server for McpProvider {
             let asked = Instant::now();
             match connection.request(method, json!({}), &options).await {
                 Ok(_) => self.known().ping = Some(asked.elapsed()),
-                Err(fault) => connection.doubt(format!("no sign of life: {}", fault.message())),
+                // A well-formed no is a sign of life too.
+                Err(fault) if fault.kind() == FaultKind::Tool => {
+                    self.known().ping = Some(asked.elapsed());
+                }
+                Err(fault) => {
+                    return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
+                }
             }
             if let Err(fault) = self.list().await {
                 connection.doubt(format!("its tools cannot be listed: {}", fault.message()));

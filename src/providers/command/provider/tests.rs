@@ -68,10 +68,7 @@ impl Bench {
             cwd: self.dir.path().to_path_buf(),
             root: None,
         };
-        build(
-            vec![self.spec.clone()],
-            &KindContext { environment: Arc::new(environment), state_dir: None },
-        )
+        build(&[&self.spec], &KindContext { environment: Arc::new(environment), state_dir: None })
     }
 
     fn problems(&self) -> Vec<String> {
@@ -391,7 +388,7 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
     let events = EventReader::new(&call, "tool".to_owned(), &sink);
     let input = Some(vec![b'x'; 1 << 20]);
     let fault = run::finish(process, input, events, &CancellationToken::new(), &limits).await;
-    assert_eq!(fault.unwrap_err().message(), "the program did not read its input for 20.0 ms");
+    assert_eq!(fault.unwrap_err().message(), "the program did not read its input for 20 ms");
 }
 
 #[tokio::test]
@@ -420,7 +417,7 @@ async fn an_entry_that_is_not_trusted_starts_nothing() {
     });
     let fault = bench.call(json!({})).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Denied);
-    assert_eq!(fault.hint_text(), Some("'toolhost trust tools.yaml' allows it"));
+    assert_eq!(fault.hint_text(), Some("allow it with: toolhost trust tools.yaml"));
     assert!(!bench.dir.path().join("started").exists());
 }
 
@@ -454,7 +451,7 @@ async fn a_preview_shows_the_exact_request() {
 #[test]
 fn wrong_entries_are_refused_with_their_reason() {
     for (entry, names, expected) in [
-        (json!({ "command": [] }), &[][..], "expected a program and its arguments, found a list"),
+        (json!({ "command": [] }), &[][..], "'command' is empty"),
         (json!({ "command": 3 }), &[], "expected a list of texts, found a number"),
         (json!({ "command": "git log" }), &[], "'git log' is not the name of a program"),
         (json!({ "command": ["{x}"] }), &["x"], "the program itself cannot come from an argument"),

@@ -19,7 +19,13 @@ impl DemoTool for DeleteNote {
     fn definition(&self) -> Tool {
         let schema = json!({
             "type": "object",
-            "properties": { "name": { "type": "string", "description": "The note to delete" } },
+            "properties": {
+                "name": {
+                    "type": "string",
+                    "description": "The note to delete",
+                    "examples": ["draft"],
+                },
+            },
             "required": ["name"],
             "additionalProperties": false,
         });

@@ -18,13 +18,19 @@ pub fn command_line(definition: &ToolDefinition) -> String {
     let mut line = format!("toolhost call {}", quote(&definition.name.full()));
     let schema = &*definition.input_schema;
     let top = resolve(schema, schema, 0);
-    let arguments = Sketch { root: schema, left: Cell::new(MAX_VALUES) }.object(top, 0);
+    let sketch = Sketch { root: schema, left: Cell::new(MAX_VALUES) };
+    let whole = top.get("examples").and_then(|examples| examples.get(0)?.as_object());
+    let arguments = whole.cloned().unwrap_or_else(|| sketch.object(top, 0));
     let properties = top.get("properties");
     for (key, value) in &arguments {
-        let is_text = properties
-            .and_then(|p| p.get(key))
-            .is_some_and(|p| type_of(resolve(schema, p, 0)) == Some("string"));
+        let is_text = properties.and_then(|p| p.get(key)).is_some_and(|property| {
+            let property = resolve(schema, property, 0);
+            let choice = property.get("enum").or_else(|| property.get("const")).is_some();
+            type_of(property).map_or(choice, |kind| kind == "string")
+        });
         let word = match value {
+            // Only as JSON does a line break survive being printed and copied.
+            Value::String(text) if text.contains(char::is_control) => format!("{key}:={value}"),
             Value::String(text) if text.starts_with('@') => format!("{key}=@{text}"),
             Value::String(text) if is_text => format!("{key}={text}"),
             Value::Number(number) => format!("{key}={number}"),
@@ -48,15 +54,11 @@ impl Sketch<'_> {
     /// A value that fits `schema`, as far as the common keywords say.
     fn value(&self, schema: &Value, depth: usize) -> Value {
         let schema = resolve(self.root, schema, 0);
-        for key in ["default", "const", "example"] {
-            if let Some(value) = schema.get(key).filter(|value| !value.is_null()) {
-                return value.clone();
-            }
-        }
-        for key in ["examples", "enum"] {
-            if let Some(value) = schema.get(key).and_then(|list| list.get(0)) {
-                return value.clone();
-            }
+        let first = |key: &str| schema.get(key).and_then(|list| list.get(0));
+        let one = |key: &str| schema.get(key).filter(|value| !value.is_null());
+        let said = first("examples").or_else(|| one("example")).or_else(|| one("default"));
+        if let Some(value) = said.or_else(|| one("const")).or_else(|| first("enum")) {
+            return value.clone();
         }
         let left = self.left.get();
         if depth >= MAX_DEPTH || left == 0 {
@@ -70,8 +72,7 @@ impl Sketch<'_> {
         }
         match type_of(schema) {
             Some("string") => Value::String(text(schema)),
-            Some("integer") => bound(schema).unwrap_or_else(|| json!(1)),
-            Some("number") => bound(schema).unwrap_or_else(|| json!(1.5)),
+            Some("integer" | "number") => bound(schema).unwrap_or_else(|| json!(1)),
             Some("boolean") => json!(true),
             Some("null") => Value::Null,
             Some("array") => match schema.get("items") {
@@ -207,6 +208,31 @@ mod tests {
             line(schema),
             r#"toolhost call s-t 'q=it'\''s rust' n=10 'tags:=["text"]' on=true 'where:={"city":"Oslo"}'"#
         );
+    }
+
+    #[test]
+    fn what_the_author_shows_comes_first() {
+        let schema = json!({
+            "properties": {
+                "a": { "type": "integer", "default": 7, "examples": [3] },
+                "b": { "enum": ["x", "y"], "default": "y" },
+                "c": { "enum": ["x", "y"] }
+            },
+            "required": ["a", "b", "c"]
+        });
+        assert_eq!(line(schema), "toolhost call s-t a=3 b=y c=x");
+        let whole = json!({
+            "properties": { "a": { "type": "string" }, "b": { "type": "integer" } },
+            "required": ["a"],
+            "examples": [{ "a": "hi", "b": 2 }]
+        });
+        assert_eq!(line(whole), "toolhost call s-t a=hi b=2");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_can_be_copied() {
+        let schema = json!({ "properties": { "a": { "type": "string", "examples": ["x\ny"] } } });
+        assert_eq!(line(schema), r#"toolhost call s-t 'a:="x\ny"'"#);
     }
 
     #[test]
