@@ -16,6 +16,7 @@ mod faults;
 mod fixture;
 mod hostile;
 mod readme;
+mod records;
 mod room;
 mod support;
 mod terminal;
