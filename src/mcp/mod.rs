@@ -10,6 +10,7 @@ mod definition;
 pub mod era;
 mod few;
 mod handler;
+mod handshake;
 pub mod headers;
 pub mod lifecycle;
 pub mod listing;

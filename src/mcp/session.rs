@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{DISCOVER_ID, INITIALIZE_ID};
+use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::model::{Event, EventSink, Fault, LogLevel};
