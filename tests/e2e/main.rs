@@ -15,6 +15,7 @@ mod examples;
 mod faults;
 mod fixture;
 mod hostile;
+mod processes;
 mod readme;
 mod records;
 mod room;
