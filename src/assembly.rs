@@ -28,7 +28,7 @@ use crate::providers::mcp::{McpProvider, McpSetup};
 use crate::providers::{builtin, command};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
-use crate::util::process;
+use crate::util::orphans;
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ pub fn assemble(
     let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
-    process::adopt_orphans();
+    orphans::adopt();
     let watch = ListWatch::default();
     let masker = masker(&configuration.servers);
     let events = watch.sink(masker.events(events));
@@ -103,7 +103,8 @@ pub fn assemble(
 /// Ends everything: the providers, and then whatever their children left behind.
 pub async fn close(host: &ToolHost) {
     host.close().await;
-    process::end_orphans();
+    // Whoever cannot be killed is told about by who ends the process.
+    let _left = orphans::end().await;
 }
 
 /// One provider for each kind that has entries. What a kind refuses is added to the problems.
@@ -115,12 +116,12 @@ fn internal_providers(
         KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
     let mut providers = Vec::new();
     for kind in kinds() {
-        let specs: Vec<ToolSpec> =
-            configuration.tools.iter().filter(|t| t.kind == kind.words.key).cloned().collect();
+        let specs: Vec<&ToolSpec> =
+            configuration.tools.iter().filter(|t| t.kind == kind.words.key).collect();
         if specs.is_empty() {
             continue;
         }
-        let built = (kind.build)(specs, &context);
+        let built = (kind.build)(&specs, &context);
         let refused = built.problems.iter().filter(|problem| problem.is_error());
         configuration.disabled.extend(refused.filter_map(|problem| {
             let (name, role) = (problem.entry.clone()?, FileRole::Tools);

@@ -1,4 +1,147 @@
 //! toolhost: one catalogue of internal tools and MCP servers.
+//!
+//! The program `toolhost` is a thin front end over this library. `README.md` tells what it does,
+//! `ARCHITECTURE.md` how it is built; this page is the map and the glossary.
+//!
+//! # The map
+//!
+//! A command line becomes a request, files become specs, specs become providers, and providers go
+//! into one host. From the top down; a room imports only rooms below it:
+//!
+//! | room | owns |
+//! |---|---|
+//! | [`run`] | one run of the program: signals, and where a failure becomes text and an exit code |
+//! | [`cli`] | the grammar, the commands, output, questions, completion |
+//! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
+//! | [`serve`] | the demo server that the embedded `mcp.yaml` starts |
+//! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
+//! | [`providers`] | one kind of tool each: `builtin`, `command`, `mcp` |
+//! | [`provider`] | the contract between the host and a kind |
+//! | [`mcp`] | the MCP client: transports, eras, sessions |
+//! | [`config`] | files to specs, with a place for every value; trust |
+//! | [`catalogue`] | one list: names, filters, fingerprints, drift |
+//! | [`audit`], [`stats`] | what happened, appended |
+//! | [`model`] | the vocabulary |
+//! | [`util`] | small tools: text made safe, processes, units, the clock |
+//!
+//! # Glossary
+//!
+//! One word for each idea, and the same word everywhere.
+//!
+//! | word | means |
+//! |---|---|
+//! | agreement | what a handshake settled: era, version, capabilities |
+//! | approval | a person's yes to one call |
+//! | arrival | something that came over a wire |
+//! | attempt | one try of a call; a call has one or more |
+//! | call | one use of a tool, from its intent to its outcome |
+//! | catalogue | the list of all tools at one moment |
+//! | component | what several tools are named after: a server, or a configured instance |
+//! | definition | everything known about a tool |
+//! | door | the only way to stdout and stderr |
+//! | doubt | something odd that can be lived with; shown as a warning |
+//! | drift | a live definition that differs from its declaration |
+//! | entry | one tool or server in a file |
+//! | era | which lifecycle a server speaks: legacy (`initialize`) or modern (stateless) |
+//! | event | something that happened, for viewers; may be lost |
+//! | fault | a failure as a value: kind, words, evidence, place, hint |
+//! | host | the gateway to all tools |
+//! | intent, outcome | the two records of a call |
+//! | kind | a way to run tools: `builtin`, `command`, `mcp` |
+//! | layer | how a file was found: flag, variable, project, user, embedded |
+//! | listing | what one provider offers at one moment |
+//! | masker | takes known secrets out of whatever is recorded or shown |
+//! | member | a provider inside the host, with what is remembered of it |
+//! | place | file, line and column |
+//! | policy | rules about calls: allow, ask, deny |
+//! | preview | the exact request of a call that is not made |
+//! | problem | something wrong in a file or a listing |
+//! | profile | a named view of the catalogue: what one agent sees |
+//! | provider | runs the tools of one kind or one server |
+//! | reach | how far a listing goes: declared, some servers, everything |
+//! | record | what is kept of a call: the audit log and the spool |
+//! | room | a top-level module |
+//! | route | where a name leads |
+//! | server | an MCP server |
+//! | session | of a caller: the calls that belong together; in [`mcp`]: the SDK's half of a connection |
+//! | spec | a resolved entry, free of the file's form |
+//! | spool | the file of call statistics |
+//! | tool | something with a name, a schema and an effect |
+//! | trust | a person's yes to what an entry may start, bound to its content |
+//! | wire | the bytes to one server and back |
+//!
+//! # Embedding
+//!
+//! A host is built from providers. Those of files come from [`assembly::assemble`]; your own are
+//! values that implement [`ToolProvider`](provider::ToolProvider). Validation, approval, limits,
+//! retries and records are the host's and hold for both.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use async_trait::async_trait;
+//! use serde_json::json;
+//! use toolhost::host::ToolHost;
+//! use toolhost::host::request::{ArgumentWord, Arguments, CallRequest};
+//! use toolhost::model::*;
+//! use toolhost::provider::{Preview, ToolProvider};
+//!
+//! struct Doubler;
+//!
+//! #[async_trait]
+//! impl ToolProvider for Doubler {
+//!     fn component(&self) -> Option<&str> {
+//!         None
+//!     }
+//!
+//!     fn declared(&self) -> Vec<ToolDefinition> {
+//!         let name = ToolName::plain("double");
+//!         let origin = Origin::Server("this program".into());
+//!         let mut tool = ToolDefinition::new(name, Source::Internal, "doubler", origin);
+//!         tool.input_schema = Arc::new(json!({
+//!             "type": "object",
+//!             "properties": { "n": { "type": "integer" } },
+//!             "required": ["n"],
+//!         }));
+//!         vec![tool]
+//!     }
+//!
+//!     async fn list(&self) -> Result<Listing, Fault> {
+//!         Ok(Listing { tools: self.declared(), ..Listing::default() })
+//!     }
+//!
+//!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+//!         let n = call.arguments["n"].as_i64().unwrap_or_default();
+//!         Ok(ToolResult::json(json!({ "twice": n * 2 })))
+//!     }
+//!
+//!     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+//!         Ok(Preview { summary: "doubles a number".into(), request: json!(call.arguments) })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Fault> {
+//! let host = ToolHost::builder().provider(Arc::new(Doubler)).build();
+//!
+//! // A word is text until the schema says what it should be.
+//! let word = |value: &str| {
+//!     let word = ArgumentWord::Text { key: "n".into(), value: value.into() };
+//!     CallRequest::new("double", Arguments::Words(vec![word]))
+//! };
+//! assert_eq!(host.call(word("21")).await?.result?.output, json!({ "twice": 42 }));
+//!
+//! // What does not fit never reaches the provider.
+//! let fault = host.call(word("many")).await.unwrap_err();
+//! assert_eq!(fault.kind(), FaultKind::Usage);
+//!
+//! host.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/embed.rs` is the same with a component, a list and a `main`.
+
 pub mod assembly;
 pub mod audit;
 pub mod catalogue;

@@ -118,5 +118,5 @@ pub struct Kind {
     /// How a file speaks of it.
     pub words: KindWords,
     /// Builds one provider for all entries of this kind.
-    pub build: fn(Vec<ToolSpec>, &KindContext) -> Built,
+    pub build: fn(&[&ToolSpec], &KindContext) -> Built,
 }

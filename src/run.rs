@@ -20,6 +20,7 @@ use crate::cli::signals::{NextSignal, Signals, survive_file_limit};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Fault, FaultKind, Signal};
 use crate::serve;
+use crate::util::orphans;
 use clap::Parser as _;
 use tokio_util::sync::CancellationToken;
 
@@ -145,13 +146,19 @@ async fn farewell(
     at_once: bool,
 ) -> Option<Signal> {
     let host = context.take_host()?;
-    if at_once {
-        return None;
+    let mut late = None;
+    if !at_once {
+        tokio::select! {
+            _ = tokio::time::timeout(FAREWELL, assembly::close(&host)) => {}
+            signal = signals.next() => late = Some(signal),
+        }
     }
-    tokio::select! {
-        _ = tokio::time::timeout(FAREWELL, assembly::close(&host)) => None,
-        signal = signals.next() => Some(signal),
+    drop(host);
+    // Who left its group is not reached by a kill of the group.
+    for pid in orphans::end().await {
+        context.door.warn(&format!("the process {pid} was left behind: it cannot be killed"));
     }
+    late
 }
 
 async fn perform(command: Command, context: &Context) -> Outcome {

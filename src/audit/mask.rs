@@ -106,6 +106,7 @@ impl Masker {
                 Event::Log { origin, level, text: self.text(&text) }
             }
             Event::Notice { origin, text } => Event::Notice { origin, text: self.text(&text) },
+            Event::Warning { text } => Event::Warning { text: self.text(&text) },
             Event::Progress { call_id, progress, total, message } => {
                 let message = message.map(|text| self.text(&text));
                 Event::Progress { call_id, progress, total, message }

@@ -45,7 +45,7 @@ pub fn hash(value: &Value) -> String {
 }
 
 fn annotations(tool: &ToolDefinition) -> Option<Value> {
-    if let Some(raw) = tool.raw.as_deref() {
+    if let Some(raw) = tool.raw_value() {
         return raw.get("annotations").cloned();
     }
     let said = &tool.annotations;

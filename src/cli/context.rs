@@ -298,6 +298,7 @@ mod tests {
             },
             protocol: ProtocolChoice::Auto,
             timeout: None,
+            max_total: None,
             start_timeout: None,
             exclude: Vec::new(),
             include: None,

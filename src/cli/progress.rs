@@ -47,6 +47,9 @@ impl Progress {
     /// Shows one event, or not.
     pub fn show(&self, event: &Event) {
         let verbose = self.door.verbosity() > 0;
+        if let Event::Warning { text } = event {
+            return self.door.warn(text);
+        }
         if !verbose && !self.door.is_watched() {
             return;
         }
@@ -74,7 +77,11 @@ impl Progress {
                 let wait = units::show_duration(*delay);
                 self.door.warn(&format!("attempt {attempt} failed: {fault}; next one in {wait}"));
             }
-            Event::Notice { origin, text } => self.door.warn(&format!("{origin}: {text}")),
+            Event::Notice { origin, text } => {
+                if verbose || self.may_log() {
+                    self.door.warn(&format!("{origin}: {text}"));
+                }
+            }
             Event::Server { server, state } if verbose => {
                 let line = Line::of(Label::Dim, format!("{server}: {}", state.as_str()));
                 self.door.note(&line);
@@ -90,7 +97,7 @@ impl Progress {
             Event::ListChanged { server } if verbose => {
                 self.door.note(&Line::of(Label::Dim, format!("{server}: its tools changed")));
             }
-            Event::ListChanged { .. } => {}
+            Event::ListChanged { .. } | Event::Warning { .. } => {}
         }
     }
 
@@ -252,13 +259,24 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_log_lines_is_thinned_out() {
-        let (door, _, err) = captured(Wishes::default(), true);
-        let view = Progress::new(Arc::new(door), stopped());
-        for _ in 0..100 {
-            view.show(&log());
+    fn a_flood_of_log_lines_or_questions_is_thinned_out() {
+        let asked = Event::Notice { origin: "s".to_owned(), text: "asked".to_owned() };
+        for event in [log(), asked] {
+            let (door, _, err) = captured(Wishes::default(), true);
+            let view = Progress::new(Arc::new(door), stopped());
+            for _ in 0..100 {
+                view.show(&event);
+            }
+            assert_eq!(err.text().lines().count(), 10);
         }
-        assert_eq!(err.text().lines().count(), 10);
+    }
+
+    #[test]
+    fn a_warning_of_our_own_is_seen_in_a_pipe_too() {
+        let (door, _, err) = captured(Wishes::default(), false);
+        let text = "was set to 0600\u{1b}".to_owned();
+        Progress::new(Arc::new(door), stopped()).show(&Event::Warning { text });
+        assert_eq!(err.text(), "warning: was set to 0600␛\n");
     }
 
     #[test]

@@ -117,6 +117,7 @@ pub const TOOL: &[KeyWord] = &[
     key("source", r#"{"enum":["internal","mcp"]}"#, "Where it comes from; in this file: internal."),
     key("version", r#"{"type":["string","number"]}"#, "The author's version of the definition."),
     key("timeout", DURATION, "The limit of one attempt."),
+    key("max_total", DURATION, "Bound on a whole call; shortens the built-in 300 s."),
     key("retries", COUNT, "How often a failed attempt is repeated."),
     key(
         "requires_approval",
@@ -225,6 +226,7 @@ pub const SERVER: &[KeyWord] = &[
         "Which lifecycle to speak.",
     ),
     key("timeout", DURATION, "Silence that ends a call."),
+    key("max_total", DURATION, "Bound on a whole call; shortens the built-in 300 s."),
     also(
         "start_timeout",
         &["startup_timeout", "startup_timeout_sec"],

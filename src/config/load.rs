@@ -235,8 +235,12 @@ fn open_all(candidates: &[Candidate]) -> Vec<Result<(String, Parsed), Problem>> 
     /// Fewer files are not worth a thread.
     const MANY: usize = 4;
     const MOST_THREADS: usize = 8;
+    // Asking for the number of cores reads several files of the system, so it comes second.
+    if candidates.len() < MANY {
+        return candidates.iter().map(open).collect();
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    if candidates.len() < MANY || threads == 1 {
+    if threads == 1 {
         return candidates.iter().map(open).collect();
     }
     std::thread::scope(|scope| {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::node::SourceText;
 use crate::model::{Place, Problem};
 
-/// The largest file that is read.
-pub const MAX_BYTES: u64 = 1 << 20;
+/// The largest file that is read: room for some 25,000 tools.
+pub const MAX_BYTES: u64 = 8 << 20;
 
 /// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that a person named it, which
 /// allows a pipe.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_file_that_is_too_large_is_not_read() {
         let problem = refused(&vec![b'#'; 1 + usize::try_from(MAX_BYTES).unwrap()], 0o600);
-        assert!(problem.message.contains("larger than 1.0 MiB"), "{}", problem.message);
+        assert!(problem.message.contains("larger than 8.0 MiB"), "{}", problem.message);
     }
 
     #[test]

@@ -163,6 +163,8 @@ pub struct ServerSpec {
     pub protocol: ProtocolChoice,
     /// Silence that ends a call; progress starts it again.
     pub timeout: Option<Duration>,
+    /// Bounds a whole call; shortens the built-in 300 s.
+    pub max_total: Option<Duration>,
     /// Bound on starting and agreeing on a version.
     pub start_timeout: Option<Duration>,
     /// Tools, prompts and resources to leave out; patterns with `*`.

@@ -82,8 +82,7 @@ impl<'a> Ledger<'a> {
             result_bytes: 0,
         });
         if let Err(error) = written {
-            let text = format!("not recorded: {error}");
-            host.events.emit(Event::Notice { origin: "records".into(), text });
+            host.events.emit(Event::Warning { text: format!("not recorded: {error}") });
         }
     }
 

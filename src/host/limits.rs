@@ -42,7 +42,8 @@ pub struct Limits {
 
 impl Limits {
     /// What the caller asks for wins, then the entry (with the defaults of its file), the speed
-    /// it declares, and the built-in default. Asking for more than [`MAX_TOTAL`] raises that too.
+    /// it declares, and the built-in default. An entry may shorten [`MAX_TOTAL`]; only a caller who
+    /// asks for more raises it.
     pub fn of(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
         let (attempt, set_by) = if let Some(asked) = asked {
             (asked, "--timeout")
@@ -54,7 +55,8 @@ impl Limits {
         } else {
             (tool.speed.default_timeout(), "its declared speed")
         };
-        Self { attempt, set_by, total: MAX_TOTAL.max(asked.unwrap_or_default()) }
+        let total = MAX_TOTAL.min(tool.max_total.unwrap_or(MAX_TOTAL));
+        Self { attempt, set_by, total: total.max(asked.unwrap_or_default()) }
     }
 }
 
@@ -103,7 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_caller_raises_the_total() {
+    fn only_a_caller_raises_the_total_and_an_entry_may_shorten_it() {
+        let mut hasty = tool(Source::Mcp);
+        hasty.max_total = Some(Duration::from_secs(4));
+        assert_eq!(Limits::of(&hasty, None).total.as_secs(), 4);
+        hasty.max_total = Some(Duration::from_hours(4));
+        assert_eq!(Limits::of(&hasty, None).total, MAX_TOTAL);
         let mut patient = tool(Source::Internal);
         patient.timeout = Some(Duration::from_secs(1_000));
         assert_eq!(Limits::of(&patient, None).total, MAX_TOTAL);

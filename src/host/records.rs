@@ -37,7 +37,7 @@ impl RecorderSet {
 
     fn tell(&self, notes: Vec<String>) {
         for text in notes {
-            self.events.emit(Event::Notice { origin: "records".into(), text });
+            self.events.emit(Event::Warning { text });
         }
     }
 }

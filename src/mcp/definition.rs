@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::model::{Annotations, Origin, Source, ToolDefinition, ToolName, ToolStatus};
 use crate::util::text::{is_invisible, safe_line};
@@ -18,12 +19,17 @@ const SCHEMA_BYTES: usize = 1 << 20;
 /// Root types that cannot hold named arguments.
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
-/// Reads one item.
+/// Reads one item: its text, and the tree of that text.
 ///
 /// # Errors
 /// Why it is not a tool, in words that name it as far as possible.
-pub fn read(server: &str, item: Value, modern: bool) -> Result<ToolDefinition, String> {
-    let Value::Object(map) = &item else {
+pub fn read(
+    server: &str,
+    raw: Box<RawValue>,
+    item: Value,
+    modern: bool,
+) -> Result<ToolDefinition, String> {
+    let Value::Object(mut map) = item else {
         return Err(format!("a tool is {}, not an object", short(&item)));
     };
     let name = match map.get("name") {
@@ -45,7 +51,7 @@ pub fn read(server: &str, item: Value, modern: bool) -> Result<ToolDefinition, S
     if modern {
         super::headers::check(schema).map_err(|reason| format!("tool \"{name}\": {reason}"))?;
     }
-    let text = |key: &str| match map.get(key) {
+    let text = |map: &Map<String, Value>, key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => Err(bad(&format!("its {key}"), other)),
@@ -56,21 +62,22 @@ pub fn read(server: &str, item: Value, modern: bool) -> Result<ToolDefinition, S
         "mcp",
         Origin::Server(server.to_owned()),
     );
-    tool.title = text("title")?;
-    tool.description = text("description")?;
+    tool.title = text(&map, "title")?;
+    tool.description = text(&map, "description")?;
     tool.annotations = annotations(map.get("annotations"));
     if tool.title.is_none() {
         tool.title.clone_from(&tool.annotations.title);
     }
-    tool.input_schema = Arc::new(schema.clone());
-    match map.get("outputSchema") {
+    // Moved, not copied: a list may hold thousands.
+    tool.input_schema = Arc::new(map.remove("inputSchema").unwrap_or_default());
+    match map.remove("outputSchema") {
         None | Some(Value::Null) => {}
-        Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema.clone())),
-        Some(other) => return Err(bad("its outputSchema", other)),
+        Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema)),
+        Some(other) => return Err(bad("its outputSchema", &other)),
     }
     warn(&mut tool);
     tool.touches.push(format!("whatever the server '{server}' can reach"));
-    tool.raw = Some(Arc::new(item));
+    tool.raw = Some(Arc::from(raw));
     Ok(tool)
 }
 
@@ -137,15 +144,19 @@ mod tests {
 
     use super::*;
 
+    fn parsed(server: &str, item: &Value) -> Result<ToolDefinition, String> {
+        read(server, serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
+    }
+
     #[test]
     fn a_tool_keeps_everything_it_came_with() {
         let item = json!({ "name": "t", "inputSchema": { "type": "object" }, "x-vendor": 1,
             "annotations": { "destructiveHint": true } });
-        let tool = read("srv", item.clone(), false).unwrap();
+        let tool = parsed("srv", &item).unwrap();
         assert_eq!(tool.name.full(), "srv-t");
         assert_eq!(tool.annotations.destructive, Some(true));
         assert_eq!(tool.annotations.read_only, None);
-        assert_eq!(tool.raw.as_deref(), Some(&item));
+        assert_eq!(tool.raw_value(), Some(item));
     }
 
     #[test]
@@ -163,7 +174,7 @@ mod tests {
             (json!({ "name": "t", "inputSchema": { "type": "array" } }), "type of its inputSchema"),
             (json!({ "name": "t", "description": 1, "inputSchema": schema }), "description is 1"),
         ] {
-            let reason = read("s", item, false).unwrap_err();
+            let reason = parsed("s", &item).unwrap_err();
             assert!(reason.contains(words), "{reason}");
         }
     }
@@ -171,7 +182,7 @@ mod tests {
     #[test]
     fn odd_but_usable_tools_carry_a_warning() {
         let item = json!({ "name": "näme", "description": "a\u{202e}b", "inputSchema": {} });
-        let tool = read("s", item, false).unwrap();
+        let tool = parsed("s", &item).unwrap();
         assert_eq!(tool.warnings.len(), 3, "{:?}", tool.warnings);
     }
 }

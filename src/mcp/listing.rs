@@ -15,14 +15,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
 use super::definition;
+use super::few::Few;
 use super::lifecycle::MODERN;
-use super::message::{Raw, error_code};
+use super::message::{self, Raw, error_code};
 use crate::model::{Era, Fault, Listing, Phase, Problem, ToolDefinition};
 
 /// Bounds of one listing.
 const TOTAL: Duration = Duration::from_secs(30);
 const PAGES: usize = 100;
 const TOOLS: usize = 25_000;
+/// How many findings about single items are kept.
+const FINDINGS: usize = 100;
+/// What all definitions together may take, as JSON: pages of 16 MiB each would add up.
+const BYTES: usize = 32 * 1024 * 1024;
 
 /// Lists all tools.
 ///
@@ -85,6 +90,9 @@ pub async fn tools(
             collected.cut(format!("limit: {TOOLS} tools of more are shown"));
             break;
         }
+        if collected.bytes >= BYTES {
+            break;
+        }
         if !seen.insert(next.clone()) {
             collected
                 .cut(format!("the cursor {next:?} came twice; stopped after {page_number} pages"));
@@ -95,7 +103,7 @@ pub async fn tools(
         }
         cursor = Some(next);
     }
-    Ok(collected.listing)
+    Ok(collected.done())
 }
 
 /// A server without tools says so by not knowing the method; that is an empty list.
@@ -118,10 +126,13 @@ fn first_page_failed(connection: &Connection, fault: Fault) -> Result<Listing, F
 /// One page, its items still text.
 #[derive(Deserialize)]
 struct Page {
-    tools: Vec<Box<RawValue>>,
+    tools: Items,
     #[serde(default, rename = "nextCursor")]
     next_cursor: Option<Box<RawValue>>,
 }
+
+/// The items of a page, as far as they may be listed.
+type Items = Few<Box<RawValue>, TOOLS>;
 
 enum Next {
     Nothing,
@@ -150,30 +161,59 @@ struct Collected<'a> {
     server: &'a str,
     listing: Listing,
     names: HashSet<String>,
+    bytes: usize,
+    unsaid: usize,
 }
 
 impl<'a> Collected<'a> {
     fn new(connection: &'a Connection, server: &'a str) -> Self {
-        Self { connection, server, listing: Listing::default(), names: HashSet::new() }
+        let listing = Listing::default();
+        Self { connection, server, listing, names: HashSet::new(), bytes: 0, unsaid: 0 }
     }
 
     fn cut(&mut self, reason: String) {
         self.listing.partial = true;
-        self.listing.problems.push(Problem::error(reason).entry(self.server));
+        if self.listing.problems.len() < FINDINGS {
+            self.listing.problems.push(Problem::error(reason).entry(self.server));
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    fn done(mut self) -> Listing {
+        if self.unsaid > 0 {
+            let text = format!("and {} more findings like these", self.unsaid);
+            self.listing.problems.push(Problem::error(text).entry(self.server));
+        }
+        self.listing
     }
 
     /// Takes the tools of one page.
     ///
     /// # Errors
     /// When an item nests too deep: nothing about such a list can be trusted.
-    fn take(&mut self, items: Vec<Box<RawValue>>) -> Result<(), Fault> {
+    fn take(&mut self, items: Items) -> Result<(), Fault> {
         let modern = self.connection.agreement.era == Era::Modern;
-        for item in items {
+        if items.skipped > 0 {
+            self.cut(format!("limit: {TOOLS} tools of a page are read, and it holds more"));
+        }
+        for item in items.kept {
             if self.listing.tools.len() >= TOOLS {
                 return Ok(());
             }
-            let value = Raw(item).parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
-            match definition::read(self.server, value, modern) {
+            self.bytes += item.get().len();
+            if self.bytes > BYTES {
+                self.cut(format!("limit: the tools take more than {} MiB", BYTES >> 20));
+                return Ok(());
+            }
+            let item = Raw(item);
+            if item.holds_too_many_values() {
+                let text = message::head(item.get(), 60);
+                self.cut(format!("limit: a tool's definition holds too many values: {text}"));
+                continue;
+            }
+            let value = item.parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
+            match definition::read(self.server, item.0, value, modern) {
                 Ok(tool) => self.add(tool),
                 Err(reason) => self.cut(reason),
             }

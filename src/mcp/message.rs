@@ -14,10 +14,16 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::few::Few;
 use crate::model::Fault;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
 const DEPTH_LIMIT: usize = 128;
+/// How many values one tree may hold. Two bytes of text (`0,`) become a hundred of tree, so the
+/// limit on the bytes of a message does not bound the memory that reading it takes.
+const VALUES_LIMIT: usize = 500_000;
+/// How many messages may come as one line or one body. No supported revision sends more than one.
+const TOGETHER: usize = 1_000;
 
 /// One message, classified.
 #[derive(Debug, Clone)]
@@ -57,10 +63,16 @@ impl Raw {
         self.0.get()
     }
 
+    /// Whether it is refused for the number of its values alone.
+    pub fn holds_too_many_values(&self) -> bool {
+        too_many(self.get())
+    }
+
     /// The value as a tree.
     ///
     /// # Errors
-    /// A protocol fault when it nests deeper than 128 or holds what a tree cannot.
+    /// A protocol fault when it nests deeper than 128, holds more values than a tree may, or what
+    /// a tree cannot.
     pub fn parse(&self) -> Result<Value, Fault> {
         parse(self.get())
     }
@@ -80,8 +92,11 @@ pub enum Reading {
 /// Parses JSON text into a tree, with the cause named when it cannot be.
 ///
 /// # Errors
-/// A protocol fault: too deep, or not JSON.
+/// A protocol fault: too deep, too many values, or not JSON.
 pub fn parse(text: &str) -> Result<Value, Fault> {
+    if too_many(text) {
+        return Err(Fault::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
+    }
     serde_json::from_str(text).map_err(|error| not_json(&error, text))
 }
 
@@ -107,9 +122,14 @@ pub fn read(bytes: &Bytes) -> Reading {
         return read_batch(text, doubts);
     }
     match read_objects(text, &mut doubts) {
+        Ok(messages) if messages.len() > TOGETHER => too_many_together(),
         Ok(messages) => Reading::Messages(messages, doubts),
         Err(error) => broken_object(&error, text),
     }
+}
+
+fn too_many_together() -> Reading {
+    Reading::Broken(Fault::protocol(format!("limit: more than {TOGETHER} messages came at once")))
 }
 
 fn not_a_message(text: &str) -> Reading {
@@ -125,11 +145,12 @@ fn not_a_message(text: &str) -> Reading {
 }
 
 fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
-    match serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+    match serde_json::from_str::<Few<&RawValue, TOGETHER>>(text) {
+        Ok(items) if items.skipped > 0 => too_many_together(),
         Ok(items) => {
             doubts.push("messages came as a batch array, which no supported revision sends".into());
             let mut messages = Vec::new();
-            for item in items {
+            for item in items.kept {
                 match read_objects(item.get(), &mut doubts) {
                     Ok(more) => messages.extend(more),
                     Err(error) => return broken_object(&error, item.get()),
@@ -144,7 +165,8 @@ fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
 
 fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    for item in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+    let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for item in items.take(TOGETHER + 1) {
         let item = item?;
         let message = Envelope::read(item.get())?.classify(doubts);
         messages.push(if too_deep(item.get()) { message.refused() } else { message });
@@ -156,6 +178,17 @@ fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<
 }
 
 impl Message {
+    /// Roughly how many bytes it holds.
+    pub fn size(&self) -> usize {
+        let raw = |raw: Option<&Raw>| raw.map_or(0, |raw| raw.get().len());
+        let name = |id: &Value| id.as_str().map_or(0, str::len);
+        match self {
+            Self::Answer { id, outcome } => name(id) + raw(outcome.as_ref().ok()),
+            Self::Request { id, method, params } => name(id) + method.len() + raw(params.as_ref()),
+            Self::Notification { method, params } => method.len() + raw(params.as_ref()),
+        }
+    }
+
     /// An answer that is too deep is an answer still: its request ends at once.
     fn refused(self) -> Self {
         match self {
@@ -184,6 +217,26 @@ fn too_deep(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a text holds more values than a tree may: each follows an opening bracket, a comma or a
+/// colon, and a colon comes with one of the others.
+fn too_many(text: &str) -> bool {
+    let separators = || memchr::memchr3_iter(b'[', b',', b'{', text.as_bytes());
+    if text.len() <= VALUES_LIMIT || separators().nth(VALUES_LIMIT).is_none() {
+        return false;
+    }
+    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' | b',' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > VALUES_LIMIT
 }
 
 fn deeper() -> Fault {
@@ -215,7 +268,8 @@ fn around(text: &str, column: usize) -> String {
     text.chars().skip(from).take(120).collect()
 }
 
-fn head(text: &str, limit: usize) -> String {
+/// The first `limit` characters of a text, and `…` when that is not all of it.
+pub fn head(text: &str, limit: usize) -> String {
     let mut out: String = text.chars().take(limit).collect();
     if out.len() < text.len() {
         out.push('…');
@@ -302,7 +356,7 @@ impl Envelope {
                         "params" => e.params = Some(map.next_value()?),
                         "result" => {
                             if e.result.replace(map.next_value()?).is_some() {
-                                e.doubled.push("result");
+                                e.double("result");
                             }
                         }
                         "error" => e.error = Some(map.next_value()?),
@@ -322,7 +376,13 @@ impl Envelope {
     fn take_id(&mut self, text: &str) {
         let id = serde_json::from_str(text).unwrap_or(Value::Null);
         if self.id.replace(id).is_some() {
-            self.doubled.push("id");
+            self.double("id");
+        }
+    }
+
+    fn double(&mut self, key: &'static str) {
+        if !self.doubled.contains(&key) {
+            self.doubled.push(key);
         }
     }
 
@@ -502,6 +562,32 @@ mod tests {
             replace_lone_surrogates(r#""\ud800x \ud83d\ude00 \udc00 \\ud800""#),
             r#""\ufffdx \ud83d\ude00 \ufffd \\ud800""#
         );
+    }
+
+    #[test]
+    fn many_small_things_in_one_message_cost_little() {
+        let limit = |text: &str| match read(&Bytes::copy_from_slice(text.as_bytes())) {
+            Reading::Broken(fault) => fault.message().starts_with("limit:"),
+            _ => false,
+        };
+        assert!(limit(&format!("[{}{{}}]", "{},".repeat(200_000))));
+        assert!(limit(&"{}".repeat(200_000)));
+        let doubled = format!(r#"{{{}"id":1}}"#, r#""id":1,"result":1,"#.repeat(200_000));
+        match read(&Bytes::from(doubled)) {
+            Reading::Messages(messages, doubts) => {
+                assert_eq!((messages.len(), doubts.len()), (1, 2), "{doubts:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_tree_of_too_many_values_is_not_built() {
+        let list = |n: usize| format!("[{}0]", "0,".repeat(n));
+        assert!(parse(&list(VALUES_LIMIT - 1)).is_ok());
+        assert!(parse(&list(VALUES_LIMIT + 1)).unwrap_err().message().starts_with("limit:"));
+        // Commas inside of a text are text.
+        assert!(parse(&format!("\"\\\"{}\"", ",[{".repeat(VALUES_LIMIT))).is_ok());
     }
 
     proptest! {

@@ -8,12 +8,16 @@ pub mod calling;
 pub mod connection;
 mod definition;
 pub mod era;
+mod few;
 mod handler;
+mod handshake;
 pub mod headers;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;
 mod session;
+#[cfg(test)]
+mod tests;
 pub mod transport;
 pub mod wire;
 

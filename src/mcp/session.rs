@@ -4,7 +4,7 @@
 //! SDK keeps the session (ids, cancellation, requests of the server); answers keep their exact
 //! text here, and the SDK only learns that one came. Never does: decide when to give up.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -18,13 +18,19 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{DISCOVER_ID, INITIALIZE_ID};
+use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::model::{Event, EventSink, Fault, LogLevel};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
+/// How much of a doubt is kept, in characters: it may quote what the server made up.
+pub(super) const DOUBT_LENGTH: usize = 300;
+/// How many questions of a server may wait for their answers to be taken.
+const QUESTIONS_OPEN: usize = 100;
+/// The longest id of a question, as JSON.
+const QUESTION_ID: usize = 1024;
 /// How many ids of given-up requests are remembered, to know a late answer when it comes.
 const RETIRED_KEPT: usize = 256;
 
@@ -61,6 +67,10 @@ pub struct Session {
 struct State {
     pending: HashMap<i64, Pending>,
     retired: VecDeque<i64>,
+    /// The highest id that was sent; the SDK counts up from 0.
+    newest: Option<i64>,
+    /// Questions of the server whose answers are not handed over yet, by their ids as JSON.
+    questions: HashSet<String>,
     progress: HashMap<i64, ProgressListener>,
     /// Each doubt with how often it came, in order of first appearance.
     doubts: Vec<(String, u64)>,
@@ -98,7 +108,7 @@ impl Session {
 
     /// Notes something odd; equal notes are counted.
     pub fn doubt(&self, text: impl Into<String>) {
-        let text = text.into();
+        let text = message::head(&text.into(), DOUBT_LENGTH);
         let mut state = self.state();
         if let Some((_, count)) = state.doubts.iter_mut().find(|(known, _)| *known == text) {
             *count += 1;
@@ -156,6 +166,12 @@ impl Session {
     /// Whether an answer to some unknown request came while this one waited.
     pub fn stray(&self, id: &RequestId) -> Option<String> {
         self.state().pending.get(&number(id)?)?.stray.clone()
+    }
+
+    /// Whether a request was sent and nothing is known of its end.
+    pub fn is_open(&self, id: &RequestId) -> bool {
+        let state = self.state();
+        state.closed.is_none() && number(id).is_some_and(|id| state.pending.contains_key(&id))
     }
 
     /// Gives a request up; an answer that comes later is known as late.
@@ -256,15 +272,24 @@ impl Session {
         if known.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
             return None;
         }
-        if known.is_some_and(|number| state.retired.contains(&number)) {
+        // An id of ours that is over says nothing about a request that still waits.
+        if let Some(number) = known
+            && (0..=state.newest.unwrap_or(-1)).contains(&number)
+        {
+            let late = state.retired.contains(&number);
             drop(state);
-            self.doubt("an answer came after its request was given up; ignored");
+            self.doubt(if late {
+                "an answer came after its request was given up; ignored"
+            } else {
+                "a request was answered twice; the first answer counts"
+            });
             return None;
         }
         let text = match outcome {
             Err(fault) if id.is_null() => format!("an error without an id: {}", fault.message()),
             _ => format!("an answer to unknown id {id}"),
         };
+        let text = message::head(&text, DOUBT_LENGTH);
         for pending in state.pending.values_mut() {
             pending.stray.get_or_insert_with(|| text.clone());
             pending.woken.notify_one();
@@ -293,7 +318,15 @@ impl Session {
         method: &str,
         params: Option<Raw>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let request_id: RequestId = serde_json::from_value(id).ok()?;
+        let key = id.to_string();
+        let Ok(request_id) = serde_json::from_value::<RequestId>(id) else {
+            self.doubt(format!("a {method} request has the id {key}; it gets no answer"));
+            return None;
+        };
+        if let Err(why) = self.open_question(key) {
+            self.doubt(format!("a {method} request gets no answer: {why}"));
+            return None;
+        }
         let mut request = serde_json::Map::new();
         request.insert("method".into(), Value::String(method.to_owned()));
         match params.map(|raw| raw.parse()).transpose() {
@@ -302,12 +335,31 @@ impl Session {
             }
             Ok(None) => {}
             Err(fault) => {
+                self.close_question(&request_id);
                 self.doubt(format!("a {method} request could not be read: {}", fault.message()));
                 return None;
             }
         }
         let request: ServerRequest = serde_json::from_value(Value::Object(request)).ok()?;
         Some(JsonRpcMessage::Request(JsonRpcRequest::new(request_id, request)))
+    }
+
+    /// Takes note of a question, unless a server that asks without listening has too many.
+    fn open_question(&self, key: String) -> Result<(), &'static str> {
+        if key.len() > QUESTION_ID {
+            return Err("its id is too long");
+        }
+        let mut state = self.state();
+        if state.questions.len() >= QUESTIONS_OPEN {
+            return Err("too many are waiting for the server to read their answers");
+        }
+        if state.questions.insert(key) { Ok(()) } else { Err("its id is in use") }
+    }
+
+    fn close_question(&self, id: &RequestId) {
+        if let Ok(key) = serde_json::to_string(id) {
+            self.state().questions.remove(&key);
+        }
     }
 
     fn told(&self, method: &str, params: Option<Raw>) {
@@ -426,9 +478,16 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
         if let JsonRpcMessage::Request(request) = &item
             && let Some(id) = number(&request.id)
         {
-            session.state().pending.entry(id).or_insert_with(Pending::new);
+            let mut state = session.state();
+            state.newest = state.newest.max(Some(id));
+            // It may have been given up before it came here.
+            if !state.retired.contains(&id) {
+                state.pending.entry(id).or_insert_with(Pending::new);
+            }
         }
+        let question = Question { session: Arc::clone(&session), id: answers(&item) };
         async move {
+            let _until_handed_over = question;
             let frame = frame.map_err(SendError)?;
             let id = match &frame.kind {
                 FrameKind::Request { id, .. } => id.as_i64(),
@@ -458,6 +517,29 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         Ok(())
+    }
+}
+
+/// A question of the server, open until its answer is handed over or dropped.
+struct Question {
+    session: Arc<Session>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.session.close_question(id);
+        }
+    }
+}
+
+/// The question that a message of ours answers.
+fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
+    match item {
+        JsonRpcMessage::Response(response) => Some(response.id.clone()),
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     }
 }
 

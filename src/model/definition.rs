@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use super::name::ToolName;
@@ -204,6 +205,9 @@ pub struct ToolDefinition {
     pub kind: &'static str,
     /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
     pub timeout: Option<Duration>,
+    /// Bounds a whole call, attempts and pauses included; `None` takes the built-in 300 s, which it
+    /// can shorten and never lengthen.
+    pub max_total: Option<Duration>,
     /// How often a failed attempt is repeated.
     pub retries: u32,
     /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
@@ -216,8 +220,9 @@ pub struct ToolDefinition {
     pub version: Option<String>,
     /// Claims about effects.
     pub annotations: Annotations,
-    /// The definition exactly as an MCP server sent it, unknown fields included.
-    pub raw: Option<Arc<Value>>,
+    /// The definition exactly as an MCP server sent it, unknown fields included, as text: a tree
+    /// of it would double what a large catalogue takes.
+    pub raw: Option<Arc<RawValue>>,
     /// Where it was read.
     pub origin: Origin,
     /// Live, declared, drifted, …
@@ -231,6 +236,11 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// What an MCP server sent, as a tree; `None` for tools of a file.
+    pub fn raw_value(&self) -> Option<Value> {
+        serde_json::from_str(self.raw.as_ref()?.get()).ok()
+    }
+
     /// A definition with only a name; everything else has its default.
     pub fn new(name: ToolName, source: Source, kind: &'static str, origin: Origin) -> Self {
         let safety = match source {
@@ -249,6 +259,7 @@ impl ToolDefinition {
             source,
             kind,
             timeout: None,
+            max_total: None,
             retries: 0,
             repeatable: false,
             requires_approval: false,

@@ -77,8 +77,13 @@ pub enum Event {
     },
     /// Something a person should know that is not worth an error.
     Notice {
-        /// Who says so: a server, a tool, or toolhost.
+        /// Who says so: a server or a tool.
         origin: String,
+        /// What.
+        text: String,
+    },
+    /// Something that toolhost itself found wrong beside the call; a person should always see it.
+    Warning {
         /// What.
         text: String,
     },

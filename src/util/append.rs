@@ -175,9 +175,10 @@ impl AppendFile {
             other => other,
         };
         let directory = opened.map_err(|errno| match errno {
-            // Linux says "not a directory" of a link that must not be followed.
-            Errno::LOOP | Errno::NOTDIR => {
-                self.refused(path, "is a symbolic link or not a directory")
+            // Linux says "not a directory" of a link that must not be followed. Anything else in
+            // the directory's place is a mishap and leads nowhere.
+            Errno::LOOP | Errno::NOTDIR if is_link(path) => {
+                self.refused(path, "is a symbolic link")
             }
             errno => AppendError::Failed(format!(
                 "{} cannot be opened: {}",
@@ -203,6 +204,10 @@ impl AppendFile {
         }
         Ok(directory)
     }
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
 fn make_private(path: &Path) -> io::Result<()> {
@@ -298,6 +303,9 @@ mod tests {
         symlink(root.path().join("real"), root.path().join("state")).unwrap();
         let path = root.path().join("state/log.jsonl");
         assert!(matches!(own(&path).append("{}"), Err(AppendError::Unsafe(_))));
+        let in_a_file = root.path().join("file/log.jsonl");
+        std::fs::write(root.path().join("file"), "").unwrap();
+        assert!(matches!(own(&in_a_file).append("{}"), Err(AppendError::Failed(_))));
         AppendFile::new(path, Directory::Named, false).append("{}").unwrap();
     }
 

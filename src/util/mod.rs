@@ -8,6 +8,7 @@ pub mod base64;
 pub mod clock;
 pub mod ids;
 pub mod jq;
+pub mod orphans;
 pub mod pattern;
 pub mod process;
 pub mod tail;

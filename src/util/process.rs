@@ -6,7 +6,7 @@
 //! Each child leads a session and process group of its own, so that a signal reaches the wrappers
 //! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
 //! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
-//! (see [`adopt_orphans`]) and are ended by [`end_orphans`].
+//! and are ended at last (see [`super::orphans`]).
 #![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
 
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use super::orphans::Awaited;
 
 /// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
 /// a single digit because a POSIX shell can redirect to no other (`>&3`).
@@ -66,6 +68,7 @@ impl Default for Grace {
 pub struct Process {
     child: Child,
     pid: u32,
+    _awaited: Awaited,
     /// The write end of its stdin, when it has one.
     pub stdin: Option<ChildStdin>,
     /// The read end of its stdout, until taken.
@@ -120,7 +123,8 @@ impl Process {
                 events.as_ref().map_or(Ok(()), hand_over)
             });
         }
-        let mut child = command.spawn()?;
+        let (mut child, awaited) =
+            Awaited::start(|| command.spawn(), |child| child.id().unwrap_or_default())?;
         let pid = child.id().unwrap_or_default();
         Ok(Self {
             stdin: child.stdin.take(),
@@ -129,6 +133,7 @@ impl Process {
             events: None,
             child,
             pid,
+            _awaited: awaited,
             ended: false,
         })
     }
@@ -258,50 +263,6 @@ fn reap_group(pid: u32) {
         {
         }
     }
-}
-
-/// Makes this process the parent of grandchildren whose parent died (Linux; elsewhere nothing).
-pub fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    {
-        // Without it such processes are merely harder to find; nothing else depends on it.
-        let _unsupported = rustix::process::set_child_subreaper(group(std::process::id()));
-    }
-}
-
-/// Kills and reaps every child this process still has; call it when all known ones are ended.
-///
-/// Returns how many were found.
-pub fn end_orphans() -> usize {
-    let children = children();
-    for pid in &children {
-        signal_group(*pid, Signal::KILL);
-        if let Some(pid) = group(*pid) {
-            let _gone = rustix::process::kill_process(pid, Signal::KILL);
-            let _reaped =
-                rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-        }
-    }
-    children.len()
-}
-
-#[cfg(target_os = "linux")]
-fn children() -> Vec<u32> {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
-        return Vec::new();
-    };
-    tasks
-        .flatten()
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|line| {
-            line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-        })
-        .collect()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn children() -> Vec<u32> {
-    Vec::new()
 }
 
 /// Resident memory of a process in bytes (Linux; elsewhere `None`).

@@ -104,6 +104,8 @@ faults! {
     ignores_eof: STDIO, LEGACY, list 0, call 0;
     ignores_term: STDIO, LEGACY, list 0, call 0;
     grandchild: STDIO, LEGACY, list 0, call 0;
+    grandchild_escapes: STDIO, LEGACY, list 0, call 0;
+    forgets_children: STDIO, LEGACY, list 0, call 7;
     grandchild_holds_pipes: STDIO, LEGACY, list 0, call 4;
 }
 

@@ -171,6 +171,39 @@ fn external_crates_stay_in_their_rooms() {
     none(&found);
 }
 
+/// The lines of the block below a mark in ARCHITECTURE.md, as words.
+fn mapped(mark: &str) -> Vec<Vec<&'static str>> {
+    let page = include_str!("../../ARCHITECTURE.md");
+    let lines = page.lines().skip_while(|line| *line != mark).skip(2);
+    lines.take_while(|line| *line != "```").map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn the_map_shows_these_rules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut floors = mapped("<!-- floors -->");
+    for room in floors.iter_mut().flatten() {
+        let planned = room.strip_prefix('(').and_then(|room| room.strip_suffix(')'));
+        let name = planned.unwrap_or(room);
+        let exists = root.join(name).is_dir() || root.join(format!("{name}.rs")).is_file();
+        assert_eq!(planned.is_none(), exists, "ARCHITECTURE.md: {room}");
+        *room = name;
+    }
+    let sorted = |mut rooms: Vec<&'static str>| {
+        rooms.sort_unstable();
+        rooms
+    };
+    let floors: Vec<_> = floors.into_iter().rev().map(sorted).collect();
+    let expected: Vec<_> = FLOORS.iter().map(|floor| sorted(floor.to_vec())).collect();
+    assert_eq!(floors, expected, "ARCHITECTURE.md: floors");
+
+    let barred: Vec<(&str, &str)> = mapped("<!-- barred -->")
+        .iter()
+        .flat_map(|row| row.iter().skip(1).map(|whom| (row[0], *whom)))
+        .collect();
+    assert_eq!(barred, BARRED, "ARCHITECTURE.md: barred");
+}
+
 #[test]
 fn every_file_says_what_it_is_for_and_none_is_too_long() {
     let mut found = String::new();

@@ -9,6 +9,7 @@ use crate::catalogue::fingerprint;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, caret, json as json_text};
 use crate::host::example::{self, resolve, type_of};
+use crate::host::limits::Limits;
 use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -55,8 +56,8 @@ pub fn json_detail(tool: &ToolDefinition) -> Value {
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
-        if let Some(raw) = &tool.raw {
-            fields.insert("raw".to_owned(), (**raw).clone());
+        if let Some(raw) = tool.raw_value() {
+            fields.insert("raw".to_owned(), raw);
         }
     }
     value
@@ -303,8 +304,9 @@ fn limits(schema: &Value) -> String {
     limits.join(", ")
 }
 
+/// The limit a call of the tool has when its caller names none.
 fn timeout(tool: &ToolDefinition) -> Duration {
-    tool.timeout.unwrap_or_else(|| tool.speed.default_timeout())
+    Limits::of(tool, None).attempt
 }
 
 fn server(tool: &ToolDefinition) -> Option<&str> {
@@ -472,7 +474,7 @@ pub(super) mod tests {
           scope        global
           speed        medium
           safety       external
-          timeout      30 s
+          timeout      60 s
           retries      2, but it is not marked safe to repeat: none are made
           touches      https://api.example.com
           claims       changes nothing, reaches outside
@@ -519,7 +521,7 @@ pub(super) mod tests {
           scope        global
           speed        medium
           safety       external
-          timeout      30 s
+          timeout      60 s
           retries      2, but it is not marked safe to repeat: none
                        are made
           touches      https://api.example.com
@@ -577,7 +579,7 @@ pub(super) mod tests {
         }
         assert_eq!(detail["origin"], json!({ "server": "github" }));
         assert_eq!(list["annotations"], json!({ "readOnlyHint": true, "openWorldHint": true }));
-        assert_eq!(list["timeout_ms"], json!(30000.0));
+        assert_eq!(list["timeout_ms"], json!(60000.0));
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub fn resolve(
             }
             "source" => check_source(value, source, findings),
             "timeout" => tool.timeout = findings.take(limit(value)),
+            "max_total" => tool.max_total = findings.take(limit(value)),
             "retries" => tool.retries = findings.take(retries(value)).unwrap_or_default(),
             "requires_approval" => {
                 tool.requires_approval = findings.take(approval(value, kind_keys)) != Some(false);

@@ -150,6 +150,7 @@ fn resolve(
         endpoint: endpoint?,
         protocol: ProtocolChoice::Auto,
         timeout: None,
+        max_total: None,
         start_timeout: None,
         exclude: Vec::new(),
         include: None,
@@ -179,6 +180,7 @@ fn resolve(
                 spec.protocol = choice.unwrap_or_default();
             }
             "timeout" => spec.timeout = findings.take(limit(value)),
+            "max_total" => spec.max_total = findings.take(limit(value)),
             "start_timeout" => spec.start_timeout = findings.take(limit(value)),
             "exclude" => spec.exclude.extend(findings.take(value.as_texts()).unwrap_or_default()),
             "include" => {

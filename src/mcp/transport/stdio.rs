@@ -140,19 +140,23 @@ impl Wire for StdioWire {
     async fn send(&self, frame: Frame) -> Result<(), Fault> {
         let write = async {
             let mut stdin = self.stdin.lock().await;
-            let Some(pipe) = stdin.as_mut() else {
+            // The pipe is put back only when the whole line is written. Given up half-way, it is
+            // closed: anything written after half a line would be taken for the rest of it.
+            let Some(mut pipe) = stdin.take() else {
                 return Err(Fault::unreachable("the connection is closed"));
             };
             let mut line = Vec::with_capacity(frame.bytes.len() + 1);
             line.extend_from_slice(&frame.bytes);
             line.push(b'\n');
-            let written = pipe.write_all(&line).await;
-            if written.is_err() {
-                *stdin = None;
+            match pipe.write_all(&line).await {
+                Ok(()) => {
+                    *stdin = Some(pipe);
+                    Ok(())
+                }
+                Err(error) => {
+                    Err(Fault::unreachable(format!("it does not read its stdin any more: {error}")))
+                }
             }
-            written.map_err(|error| {
-                Fault::unreachable(format!("it does not read its stdin any more: {error}"))
-            })
         };
         tokio::select! {
             result = write => result,
@@ -331,6 +335,17 @@ mod tests {
     async fn a_grandchild_that_holds_the_pipes_hides_nothing() {
         let wire = server("sleep 60 & exit 3");
         assert_eq!(closed(&wire).await.message(), "the process exited with 3");
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_never_followed_by_another() {
+        let wire = server("exec sleep 60");
+        // Polled until the pipe is full, and dropped there.
+        let half = wire.send(frame(&"x".repeat(1 << 20)));
+        assert!(futures_util::FutureExt::now_or_never(half).is_none());
+        let late = wire.send(frame("second")).await.unwrap_err();
+        assert_eq!(late.kind(), FaultKind::Unreachable);
         wire.close().await;
     }
 

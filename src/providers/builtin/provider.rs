@@ -21,19 +21,19 @@ pub(super) struct BuiltinProvider {
 }
 
 /// Builds the provider from the entries of this kind.
-pub(super) fn build(specs: Vec<ToolSpec>, _context: &KindContext) -> Built {
+pub(super) fn build(specs: &[&ToolSpec], _context: &KindContext) -> Built {
     build_with(specs, Arc::new(SystemClock))
 }
 
-fn build_with(specs: Vec<ToolSpec>, clock: Arc<dyn Clock>) -> Built {
+fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>) -> Built {
     let mut problems = Vec::new();
     let mut definitions = Vec::new();
     let mut functions = HashMap::new();
     for spec in specs {
-        match function_of(&spec) {
+        match function_of(spec) {
             Ok(function) => {
                 functions.insert(spec.definition.name.full(), function);
-                definitions.push(complete(spec.definition, function));
+                definitions.push(complete(spec.definition.clone(), function));
             }
             Err(problem) => problems.push(problem.entry(spec.definition.name.full())),
         }

@@ -40,16 +40,16 @@ struct Prepared {
 }
 
 /// Builds the provider from the entries of this kind.
-pub(super) fn build(specs: Vec<ToolSpec>, context: &KindContext) -> Built {
+pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     let environment = Arc::clone(&context.environment);
     let mut problems: Vec<Problem> = Vec::new();
     let mut tools = Vec::new();
     for spec in specs {
         let name = spec.definition.name.full();
         let mut doubts = Vec::new();
-        match entry::read(&spec, &mut doubts) {
+        match entry::read(spec, &mut doubts) {
             Ok(entry) => {
-                let definition = complete(spec.definition, &entry, environment.as_ref());
+                let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
                 tools.push(Tool { definition, entry });
             }
             Err(problem) => doubts.push(problem),

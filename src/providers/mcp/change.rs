@@ -9,7 +9,7 @@ use crate::model::{Fault, ToolDefinition};
 /// # Errors
 /// A fault of kind denied that shows each changed part, before and after.
 pub fn refuse_if_changed(before: &ToolDefinition, after: &ToolDefinition) -> Result<(), Fault> {
-    let (Some(old), Some(new)) = (before.raw.as_deref(), after.raw.as_deref()) else {
+    let (Some(old), Some(new)) = (before.raw_value(), after.raw_value()) else {
         return Ok(());
     };
     let changes: Vec<String> =
@@ -48,24 +48,24 @@ mod tests {
     use super::*;
     use crate::model::{FaultKind, Origin, Source, ToolName};
 
-    fn tool(raw: Value) -> ToolDefinition {
+    fn tool(raw: &Value) -> ToolDefinition {
         let origin = Origin::Server("s".into());
         let mut tool = ToolDefinition::new(ToolName::of("s", "t"), Source::Mcp, "mcp", origin);
-        tool.raw = Some(Arc::new(raw));
+        tool.raw = serde_json::value::to_raw_value(raw).ok().map(Arc::from);
         tool
     }
 
     #[test]
     fn the_same_definition_passes() {
-        let before = tool(json!({ "name": "t", "description": "x", "_meta": 1 }));
-        let after = tool(json!({ "description": "x", "name": "t", "_meta": 2 }));
+        let before = tool(&json!({ "name": "t", "description": "x", "_meta": 1 }));
+        let after = tool(&json!({ "description": "x", "name": "t", "_meta": 2 }));
         assert!(refuse_if_changed(&before, &after).is_ok());
     }
 
     #[test]
     fn a_changed_one_is_refused_with_both_sides() {
-        let before = tool(json!({ "name": "t", "description": "reads" }));
-        let after = tool(json!({ "name": "t", "description": "deletes" }));
+        let before = tool(&json!({ "name": "t", "description": "reads" }));
+        let after = tool(&json!({ "name": "t", "description": "deletes" }));
         let fault = refuse_if_changed(&before, &after).unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Denied);
         assert_eq!(

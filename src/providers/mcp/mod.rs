@@ -6,6 +6,7 @@
 
 mod change;
 mod endpoint;
+mod pace;
 mod slot;
 
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -26,6 +27,7 @@ use crate::model::{
 };
 use crate::provider::{Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use pace::Pace;
 use slot::Slot;
 
 /// Silence that ends a request when the entry says nothing else.
@@ -55,6 +57,8 @@ pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
     slot: tokio::sync::Mutex<Slot>,
+    /// Held while listing, so that callers at the same time ask only once.
+    listing: tokio::sync::Mutex<Pace>,
     known: StdMutex<Known>,
 }
 
@@ -78,7 +82,13 @@ struct Listed {
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
-        Self { spec, setup, slot: tokio::sync::Mutex::default(), known: StdMutex::default() }
+        Self {
+            spec,
+            setup,
+            slot: tokio::sync::Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+            known: StdMutex::default(),
+        }
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -126,19 +136,32 @@ impl McpProvider {
         self.spec.timeout.unwrap_or(IDLE)
     }
 
-    /// Asks for the tools, whatever is known already.
-    async fn fresh_listing(&self, connection: &Connection) -> Result<Listed, Fault> {
+    /// The newest list, asked for again when the server said that it changed. A server that says so
+    /// without end is not asked without end.
+    async fn listing(&self, connection: &Connection) -> Result<Listed, Fault> {
+        let mut pace = self.listing.lock().await;
+        let known = self.known().listed.clone();
+        if let Some(listed) = known.filter(|l| l.version == connection.tool_list_version()) {
+            return Ok(listed);
+        }
+        pace.turn().await;
         let version = connection.tool_list_version();
         let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
         listing.tools.retain(|tool| self.offers(tool.name.tool()));
         for tool in &mut listing.tools {
             tool.timeout = self.spec.timeout;
+            tool.max_total = self.spec.max_total;
             tool.retries = self.spec.retries;
             tool.requires_approval = self.spec.requires_approval;
             self.apply_declaration(tool);
         }
         let listed = Listed { version, listing: Arc::new(listing) };
-        self.known().listed = Some(listed.clone());
+        let mut known = self.known();
+        // What an earlier connection answered says nothing about this one.
+        if known.connection.as_deref().is_some_and(|newest| std::ptr::eq(newest, connection)) {
+            known.listed = Some(listed.clone());
+        }
+        drop(known);
         Ok(listed)
     }
 
@@ -184,7 +207,7 @@ impl McpProvider {
         if connection.tool_list_version() == listed.version {
             return Ok(before);
         }
-        let after = find(&self.fresh_listing(connection).await?.listing);
+        let after = find(&self.listing(connection).await?.listing);
         match (&before, &after) {
             (Some(before), Some(after)) if !self.spec.dev => {
                 change::refuse_if_changed(before, after)
@@ -206,7 +229,7 @@ impl McpProvider {
         if connection.tool_list_version() == listed {
             return None;
         }
-        let fresh = self.fresh_listing(connection).await.ok()?;
+        let fresh = self.listing(connection).await.ok()?;
         let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
         let fault = change::refuse_if_changed(before, after).err()?;
         Some(fault.server(&self.spec.name).phase(Phase::Call))
@@ -233,11 +256,7 @@ impl ToolProvider for McpProvider {
 
     async fn list(&self) -> Result<Listing, Fault> {
         let connection = self.connection().await?;
-        let known = self.known().listed.clone();
-        let listed = match known {
-            Some(listed) if listed.version == connection.tool_list_version() => listed,
-            _ => self.fresh_listing(&connection).await?,
-        };
+        let listed = self.listing(&connection).await?;
         Ok(Listing::clone(&listed.listing))
     }
 

@@ -197,6 +197,12 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Takes a variable away.
+    pub fn without(mut self, key: &str) -> Self {
+        self.environment.remove(key);
+        self
+    }
+
     /// Gives bytes to read; without them stdin is at its end.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();

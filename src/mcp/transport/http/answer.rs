@@ -10,6 +10,9 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// How many ids are remembered of one message or batch; the reader refuses more anyway.
+const IDS: usize = 1_000;
+
 /// What stands at the top of one message (or of the messages of a batch).
 #[derive(Debug, Default)]
 struct Top {
@@ -71,7 +74,9 @@ impl<'de> Visitor<'de> for TopVisitor {
                 "id" => {
                     let raw = map.next_value::<Box<RawValue>>()?;
                     // An id with depth is no id; the failed reading leaves `null`.
-                    ids.push(serde_json::from_str(raw.get()).unwrap_or(Value::Null));
+                    if ids.len() < IDS {
+                        ids.push(serde_json::from_str(raw.get()).unwrap_or(Value::Null));
+                    }
                     continue;
                 }
                 "method" => method = true,
@@ -88,7 +93,8 @@ impl<'de> Visitor<'de> for TopVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Top, A::Error> {
         let mut all = Top::default();
         while let Some(one) = seq.next_element::<Top>()? {
-            all.answered.extend(one.answered);
+            let room = IDS.saturating_sub(all.answered.len());
+            all.answered.extend(one.answered.into_iter().take(room));
             all.error |= one.error;
         }
         Ok(all)

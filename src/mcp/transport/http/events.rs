@@ -31,6 +31,9 @@ const LINGER: Duration = Duration::from_millis(250);
 /// The longest wait between two connections, whatever the server asks for.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
+/// The longest id that is sent back, in bytes. A longer one is not remembered.
+const LONGEST_ID: usize = 4096;
+
 /// Where a stream stands, across connections.
 #[derive(Debug, Default)]
 struct Trail {
@@ -292,7 +295,7 @@ impl Trail {
     /// Notes an event's id; the event's message, unless it carries none.
     fn take(&mut self, event: Event) -> Option<Bytes> {
         if let Some(id) = event.id {
-            self.last_id = Some(id).filter(|id| !id.is_empty());
+            self.last_id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
         }
         let message = event.kind.is_none_or(|kind| kind.is_empty() || kind == "message");
         let empty = event.data.iter().all(u8::is_ascii_whitespace);
@@ -335,7 +338,10 @@ mod tests {
         assert_eq!(trail.last_id.as_deref(), Some("2"));
         assert!(trail.take(event(None, Some("message"), "{}")).is_some());
         assert_eq!(trail.last_id.as_deref(), Some("2"));
-        assert_eq!(trail.take(event(Some(""), None, "")), None);
-        assert_eq!(trail.last_id, None);
+        for forgotten in ["", &"x".repeat(LONGEST_ID + 1)] {
+            trail.last_id = Some("2".to_owned());
+            assert_eq!(trail.take(event(Some(forgotten), None, "")), None);
+            assert_eq!(trail.last_id, None);
+        }
     }
 }

@@ -55,12 +55,17 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
     }
 }
 
+fn built(specs: &[ToolSpec]) -> Built {
+    build_with(&specs.iter().collect::<Vec<_>>(), Arc::new(FixedClock))
+}
+
 fn all() -> Built {
     let specs = table::FUNCTIONS.iter().map(|row| {
         let name = format!("{}.{}", row.module, row.name);
         spec(&name, &[("module", row.module), ("function", row.name)])
     });
-    build_with(specs.collect(), Arc::new(FixedClock))
+    let specs: Vec<ToolSpec> = specs.collect();
+    built(&specs)
 }
 
 fn context(events: EventSink) -> ToolContext {
@@ -183,7 +188,7 @@ fn an_entry_keeps_what_it_says_itself() {
     own.definition.description = Some("mine".to_owned());
     own.definition.input_schema = Arc::new(json!({ "type": "object", "required": ["expression"] }));
     own.definition.annotations.read_only = Some(false);
-    let provider = build_with(vec![own], Arc::new(FixedClock)).provider.unwrap();
+    let provider = built(&[own]).provider.unwrap();
     let definition = &provider.declared()[0];
     assert_eq!(definition.description.as_deref(), Some("mine"));
     assert_eq!(definition.input_schema["required"], json!(["expression"]));
@@ -198,7 +203,7 @@ fn a_wrong_entry_costs_only_itself() {
         spec("c", &[]),
         spec("d", &[("module", "builtin.text"), ("function", "cuont")]),
     ];
-    let built = build_with(specs, Arc::new(FixedClock));
+    let built = built(&specs);
     assert_eq!(built.provider.unwrap().declared().len(), 1);
     let problems: Vec<String> = built
         .problems

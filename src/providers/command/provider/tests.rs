@@ -68,10 +68,7 @@ impl Bench {
             cwd: self.dir.path().to_path_buf(),
             root: None,
         };
-        build(
-            vec![self.spec.clone()],
-            &KindContext { environment: Arc::new(environment), state_dir: None },
-        )
+        build(&[&self.spec], &KindContext { environment: Arc::new(environment), state_dir: None })
     }
 
     fn problems(&self) -> Vec<String> {

@@ -1,0 +1,116 @@
+//! Lists that are too long, too large, or wrong in places.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::connected;
+use super::peer::Peer;
+use crate::mcp::listing;
+use crate::model::{Fault, FaultKind, Listing};
+
+/// Lists the tools while `pages` makes up the answer to each request.
+async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<Listing, Fault>, usize) {
+    let (connection, mut peer) = connected().await;
+    let mut asked = 0;
+    let listed = tokio::select! {
+        listed = listing::tools(&connection, "srv", Duration::from_secs(10)) => listed,
+        () = serve(&mut peer, &mut asked, &mut pages) => unreachable!("it serves for ever"),
+    };
+    (listed, asked)
+}
+
+async fn serve(peer: &mut Peer, asked: &mut usize, pages: &mut impl FnMut(&Value) -> String) {
+    loop {
+        let request = peer.expect("tools/list").await;
+        *asked += 1;
+        let (id, page) = (&request["id"], pages(&request["params"]["cursor"]));
+        peer.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{page}}}"#));
+    }
+}
+
+fn tool(name: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" } })
+}
+
+fn says(listing: &Listing, words: &str) -> bool {
+    listing.problems.iter().any(|problem| problem.message.contains(words))
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_pages_do_not_add_up() {
+    let (listed, asked) = list(|cursor| {
+        let n = cursor.as_str().map_or(0, |c| c.parse::<u32>().unwrap());
+        let mut tool = tool(&format!("t{n}"));
+        tool["description"] = json!("d".repeat(6 << 20));
+        json!({ "tools": [tool], "nextCursor": (n + 1).to_string() }).to_string()
+    })
+    .await;
+    let listing = listed.unwrap();
+    assert!(listing.partial && says(&listing, "MiB"), "{:?}", listing.problems);
+    assert_eq!((listing.tools.len(), asked), (5, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn millions_of_items_that_are_no_tools_cost_little() {
+    let page = format!(r#"{{"tools":[{}0]}}"#, "0,".repeat(2_000_000));
+    let listing = list(|_| page.clone()).await.0.unwrap();
+    assert!(listing.tools.is_empty() && listing.partial);
+    assert!(listing.problems.len() < 200, "{} problems", listing.problems.len());
+    assert!(says(&listing, "more findings"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_of_too_many_values_costs_itself() {
+    let bomb = "0,".repeat(600_000);
+    let page = format!(
+        r#"{{"tools":[{},{{"name":"bomb","inputSchema":{{"enum":[{bomb}0]}}}}]}}"#,
+        tool("good")
+    );
+    let listing = list(|_| page.clone()).await.0.unwrap();
+    assert_eq!(listing.tools.len(), 1);
+    assert!(listing.partial && says(&listing, "bomb"), "{:?}", listing.problems);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_that_repeats_is_followed_once() {
+    let (listed, asked) =
+        list(|_| json!({ "tools": [tool("t")], "nextCursor": "again" }).to_string()).await;
+    let listing = listed.unwrap();
+    assert_eq!((listing.tools.len(), asked), (1, 2));
+    assert!(listing.partial);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cursors_that_never_end_are_followed_to_the_limit() {
+    let mut n = 0;
+    let (listed, asked) = list(|_| {
+        n += 1;
+        json!({ "tools": [tool(&format!("t{n}"))], "nextCursor": n.to_string() }).to_string()
+    })
+    .await;
+    assert_eq!((listed.unwrap().tools.len(), asked), (100, 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_none_fails_as_a_whole() {
+    for page in [r#"{"tools":"echo"}"#, r#"{"tools":{}}"#, "{}", "null", "[]"] {
+        let fault = list(|_| page.to_owned()).await.0.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Protocol, "{page}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_in_the_middle_keeps_what_it_gave() {
+    let (connection, mut peer) = connected().await;
+    let (listed, ()) =
+        tokio::join!(listing::tools(&connection, "srv", Duration::from_secs(10)), async {
+            let asked = peer.expect("tools/list").await;
+            peer.answer(&asked, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
+            peer.expect("tools/list").await;
+            peer.leave("the process exited with 1");
+        });
+    let listing = listed.unwrap();
+    assert_eq!(listing.tools.len(), 1);
+    assert!(listing.partial && says(&listing, "exited with 1"));
+}

@@ -1,0 +1,89 @@
+//! Whole conversations over a wire that a test holds the other end of.
+//!
+//! Time stands still in these tests and jumps to the next timer when everybody waits, so limits of
+//! minutes are kept to the millisecond and cost nothing.
+
+mod handshake;
+mod listings;
+mod peer;
+mod requests;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{ConnectOptions, Connection, Opener, RequestOptions};
+use super::lifecycle::MODERN;
+use super::wire::Wire;
+use crate::config::spec::ProtocolChoice;
+use crate::model::{EventSink, Fault, Phase};
+use peer::{Peer, wire};
+
+/// The limit on starting in these tests.
+const START: Duration = Duration::from_secs(30);
+
+fn options() -> ConnectOptions {
+    ConnectOptions {
+        server: "srv".to_owned(),
+        protocol: ProtocolChoice::Auto,
+        remembered: None,
+        start_timeout: START,
+        probe_silence: true,
+        roots: Vec::new(),
+        events: EventSink::nowhere(),
+    }
+}
+
+/// Hands out these wires, one for each start, and then fails.
+fn opener(wires: impl IntoIterator<Item = Arc<dyn Wire>>) -> Opener {
+    let wires = Mutex::new(wires.into_iter().collect::<VecDeque<_>>());
+    Arc::new(move || {
+        let next = wires.lock().unwrap().pop_front();
+        next.ok_or_else(|| Fault::unreachable("it was started too often"))
+    })
+}
+
+/// Opens a connection over one wire while `server` plays the other side.
+async fn open(
+    options: ConnectOptions,
+    server: impl AsyncFnOnce(&mut Peer),
+) -> (Result<Connection, Fault>, Peer) {
+    let (wire, mut peer) = wire();
+    let open = opener([wire as Arc<dyn Wire>]);
+    let (opened, ()) = tokio::join!(Connection::open(&open, options), server(&mut peer));
+    (opened, peer)
+}
+
+/// A connection to a modern server that has told all it has to tell.
+async fn connected() -> (Connection, Peer) {
+    let (opened, peer) = open(options(), async |peer| {
+        let asked = peer.expect("server/discover").await;
+        peer.answer(&asked, &discovered());
+    })
+    .await;
+    (opened.unwrap(), peer)
+}
+
+fn discovered() -> Value {
+    json!({ "supportedVersions": [MODERN], "capabilities": { "tools": {} } })
+}
+
+fn initialized() -> Value {
+    json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "x" } })
+}
+
+/// Ten seconds of silence, a minute in all.
+fn limits() -> RequestOptions {
+    RequestOptions {
+        idle: Duration::from_secs(10),
+        total: Duration::from_mins(1),
+        cancel: CancellationToken::new(),
+        progress: None,
+        headers: Vec::new(),
+        log_level: None,
+        phase: Phase::Call,
+    }
+}

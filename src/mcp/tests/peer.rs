@@ -1,0 +1,159 @@
+//! The other side of a connection, played by a test.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::wire::{Arrival, Frame, Vitals, Wire};
+use crate::model::{Era, Fault};
+
+/// More than any test says before the other side listens.
+const QUEUE: usize = 10_000;
+
+/// A wire whose other end is a [`Peer`].
+pub struct PlayedWire {
+    arrivals: Mutex<mpsc::Receiver<Arrival>>,
+    sent: mpsc::Sender<Value>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    closed: CancellationToken,
+    /// Whether nothing is taken in any more.
+    stuck: AtomicBool,
+    /// How many sends wait because of that.
+    waiting: AtomicUsize,
+}
+
+/// The test's end.
+pub struct Peer {
+    arrivals: mpsc::Sender<Arrival>,
+    sent: mpsc::Receiver<Value>,
+    shared: Arc<Shared>,
+}
+
+/// A wire and its other end.
+pub fn wire() -> (Arc<PlayedWire>, Peer) {
+    let (arrivals, receiver) = mpsc::channel(QUEUE);
+    let (sender, sent) = mpsc::channel(QUEUE);
+    let shared = Arc::new(Shared::default());
+    let wire =
+        PlayedWire { arrivals: Mutex::new(receiver), sent: sender, shared: Arc::clone(&shared) };
+    (Arc::new(wire), Peer { arrivals, sent, shared })
+}
+
+impl Peer {
+    /// The next message of the client, which must have this method.
+    pub async fn expect(&mut self, method: &str) -> Value {
+        let message = self.next().await;
+        assert_eq!(message["method"], method, "{message}");
+        message
+    }
+
+    /// The next message of the client, whatever it is.
+    pub async fn next(&mut self) -> Value {
+        self.sent.recv().await.expect("the client is there")
+    }
+
+    /// Everything the client has sent and nobody has looked at.
+    pub fn rest(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.sent.try_recv().ok()).collect()
+    }
+
+    /// Says something.
+    pub fn say(&self, message: &Value) {
+        self.line(&message.to_string());
+    }
+
+    /// Says something that need not be a message.
+    pub fn line(&self, text: &str) {
+        let bytes = bytes::Bytes::copy_from_slice(text.as_bytes());
+        self.arrives(Arrival::Message { bytes, stream_of: None });
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: &Value, result: &Value) {
+        self.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+    }
+
+    /// Refuses a request.
+    pub fn refuse(&self, request: &Value) {
+        self.say(&refusal(&request["id"]));
+    }
+
+    /// Ends the wire.
+    pub fn leave(&self, why: &str) {
+        self.arrives(Arrival::Closed(Fault::unreachable(why.to_owned())));
+    }
+
+    /// Takes nothing in any more.
+    pub fn stop_reading(&self) {
+        self.shared.stuck.store(true, Ordering::SeqCst);
+    }
+
+    /// How many messages of the client wait to be taken in.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Whether the client has closed the wire.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.is_cancelled()
+    }
+
+    fn arrives(&self, arrival: Arrival) {
+        match self.arrivals.try_send(arrival) {
+            Err(mpsc::error::TrySendError::Full(_)) => panic!("the test says too much at once"),
+            // A client that is gone hears nothing, as on a real wire.
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+        }
+    }
+}
+
+/// "Method not found".
+pub fn refusal(id: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no" } })
+}
+
+#[async_trait]
+impl Wire for PlayedWire {
+    async fn send(&self, frame: Frame) -> Result<(), Fault> {
+        if self.shared.stuck.load(Ordering::SeqCst) {
+            self.shared.waiting.fetch_add(1, Ordering::SeqCst);
+            self.shared.closed.cancelled().await;
+        }
+        let message = serde_json::from_slice(&frame.bytes).unwrap();
+        self.sent.try_send(message).map_err(|_| Fault::unreachable("the peer is gone"))
+    }
+
+    async fn receive(&self) -> Arrival {
+        let mut arrivals = self.arrivals.lock().await;
+        tokio::select! {
+            biased;
+            () = self.shared.closed.cancelled() => {}
+            arrival = arrivals.recv() => if let Some(arrival) = arrival {
+                return arrival;
+            }
+        }
+        Arrival::Closed(Fault::unreachable("the connection is closed"))
+    }
+
+    fn agreed(&self, _era: Era, _version: &str) {}
+
+    fn waiting_for(&self, _id: &Value) -> Option<String> {
+        None
+    }
+
+    fn vitals(&self) -> Vitals {
+        Vitals::default()
+    }
+
+    async fn close(&self) {
+        self.shared.closed.cancel();
+    }
+}
