@@ -59,7 +59,7 @@ fn an_interruption_takes_no_earlier_answer_back() {
         fixture
     });
     let mut pty = Pty::toolhost(&room, &["servers"]);
-    pty.expect("one.jsonl").expect("[no]:").type_keys("yes\r");
+    pty.expect("one.jsonl").expect("[no]: ").type_keys("yes\r");
     pty.expect("two.jsonl").type_keys("\u{3}");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(130), "{screen}");

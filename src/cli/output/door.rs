@@ -228,8 +228,7 @@ impl Door {
         self.clear_transient();
         // The answer is typed behind it.
         let text = self.err.palette.page(question);
-        terminal.write_all(text.trim_end_matches('\n').as_bytes())?;
-        terminal.write_all(b" ")?;
+        terminal.write_all(format!("{} ", text.trim_end_matches('\n')).as_bytes())?;
         terminal.flush()?;
         self.err.open(OpenLine::Question);
         Ok(())
