@@ -18,13 +18,14 @@ fn spool(room: &Sandbox) -> PathBuf {
     room.path("state/toolhost/stats.spool")
 }
 
-/// The rows of a file; each line must be one.
+/// The rows of a file; each line must be one, or empty.
 #[track_caller]
 fn rows(path: &Path) -> Vec<Value> {
     // Before the first record there is no file.
     let text = std::fs::read_to_string(path).unwrap_or_default();
     assert!(text.is_empty() || text.ends_with('\n'), "the last line of {} is torn", path.display());
     text.lines()
+        .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line:?}")))
         .collect()
 }
