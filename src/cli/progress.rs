@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use super::output::{Door, Label, Line};
 use crate::model::{Event, ServerState};
 use crate::util::clock::Clock;
-use crate::util::units;
+use crate::util::{text, units};
 
 /// The least time between two repaints.
 const REPAINT: Duration = Duration::from_millis(100);
 /// How many log lines of tools a terminal sees in a second.
 const LOG_LINES: u32 = 10;
+/// How many characters of a log line are shown.
+const LOG_TEXT: usize = 4_000;
 /// How long silence needs no explanation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -65,11 +67,11 @@ impl Progress {
                     self.door.note(&line);
                 }
             }
-            Event::Log { origin, level, text } => {
+            Event::Log { origin, level, text: line } => {
                 if verbose || self.may_log() {
                     self.door.note(
                         &Line::of(Label::Dim, format!("{origin} {}: ", level.0))
-                            .then(Label::Plain, text),
+                            .then(Label::Plain, text::shorten(line, LOG_TEXT)),
                     );
                 }
             }

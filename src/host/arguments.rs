@@ -3,6 +3,8 @@
 //! Owns: the rule about unknown keys, and the fault that lists all problems. The checking itself is
 //! in `validate`.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::example;
@@ -48,9 +50,15 @@ pub fn unknown_keys(arguments: &JsonObject, schema: &Value) -> Vec<Violation> {
 /// names no server: none was asked.
 pub fn misfit(tool: &ToolDefinition, problems: &[Violation]) -> Fault {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let ranks: HashMap<&str, usize> = properties
+        .into_iter()
+        .flatten()
+        .zip(0..)
+        .map(|((name, _), at)| (name.as_str(), at))
+        .collect();
     let rank = |problem: &Violation| {
         let Some(Step::Key(key)) = problem.path.0.first() else { return 0 };
-        properties.and_then(|map| map.keys().position(|name| name == key)).unwrap_or(usize::MAX)
+        ranks.get(key.as_str()).copied().unwrap_or(usize::MAX)
     };
     let mut problems: Vec<&Violation> = problems.iter().collect();
     problems.sort_by_cached_key(|problem| rank(problem));

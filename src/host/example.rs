@@ -3,6 +3,7 @@
 //! Owns: plausible values. Bounded in depth and size; a schema that refers to itself ends.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
@@ -90,7 +91,7 @@ impl Sketch<'_> {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
             return map;
         };
-        let required: Vec<&str> = schema
+        let required: HashSet<&str> = schema
             .get("required")
             .and_then(Value::as_array)
             .map(|names| names.iter().filter_map(Value::as_str).collect())
@@ -98,7 +99,7 @@ impl Sketch<'_> {
         // An example without any argument would teach nothing.
         let only_first = required.is_empty() && depth == 0;
         for (index, (key, property)) in properties.iter().enumerate() {
-            let wanted = required.contains(&key.as_str()) || (only_first && index == 0);
+            let wanted = required.contains(key.as_str()) || (only_first && index == 0);
             if wanted && depth < MAX_DEPTH && self.left.get() > 0 {
                 map.insert(key.clone(), self.value(property, depth));
             }

@@ -52,6 +52,22 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// At most `most` characters of a text; of a longer one also how long it is. For what somebody else
+/// wrote and only illustrates: a message, a description, a log line.
+pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    // A character is a byte at least, so that short texts need no counting.
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((at, _)) => {
+            let head = text.get(..at).unwrap_or_default();
+            Cow::Owned(format!("{head}… ({} characters)", text.chars().count()))
+        }
+    }
+}
+
 /// The number of cells a safe line takes.
 pub fn width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
@@ -155,6 +171,12 @@ mod tests {
     fn marks_are_capped() {
         let zalgo = format!("e{}x", "\u{301}".repeat(50));
         assert_eq!(safe(&zalgo).chars().count(), 1 + MARKS_A_BASE + 1);
+    }
+
+    #[test]
+    fn a_long_text_is_shortened_and_says_so() {
+        assert_eq!(shorten("日本語", 3), "日本語");
+        assert_eq!(shorten("日本語です", 3), "日本語… (5 characters)");
     }
 
     #[test]

@@ -57,6 +57,7 @@ faults! {
     two_on_one_line: STDIO, LEGACY, list 0, call 0 | 10;
     invalid_utf8: BOTH, LEGACY, list 0, call 0 | 10;
     giant_message: BOTH, LEGACY, list 10, call 10;
+    many_values: BOTH, LEGACY, list 0, call 10;
     deep_json: BOTH, LEGACY, list 10, call 10;
     half_answer: BOTH, LEGACY, list 0, call 7;
     byte_order_mark: STDIO, LEGACY, list 0, call 0;
@@ -83,9 +84,12 @@ faults! {
     cursor_empty: BOTH, EACH, list 0, call 0;
     second_page_fails: BOTH, LEGACY, list 11, call 0;
     many_tools: BOTH, LEGACY, list 0, call 0;
+    very_many_tools: STDIO, LEGACY, list 0, call 2;
+    odd_schemas: BOTH, LEGACY, list 0, call 2;
     output_mismatch: BOTH, EACH, list 0, call 10;
     remote_ref: BOTH, LEGACY, list 0, call 0;
 
+    evil_everywhere: BOTH, EACH, list 11, call 0;
     ansi_everywhere: BOTH, EACH, list 0, call 0;
     secret_echo: BOTH, LEGACY, list 0, call 0;
 

@@ -11,10 +11,12 @@
 )]
 
 mod behaviours;
+mod catalogues;
 mod examples;
 mod faults;
 mod fixture;
 mod hostile;
+mod hostile_text;
 mod processes;
 mod readme;
 mod records;

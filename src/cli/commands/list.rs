@@ -109,7 +109,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         Json | Yaml => {
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
-            let value = views::catalogue::json(&tools, &catalogue, &problems);
+            let value = views::catalogue::json(&tools, &catalogue, problems);
             context.door.value(format, &value)?;
         }
         Names => {

@@ -12,7 +12,7 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::page::{Line, Page, Palette};
 use super::settings::{self, ColourChoice, Format};
@@ -153,9 +153,9 @@ impl Door {
     ///
     /// # Errors
     /// When stdout cannot be written.
-    pub fn value(&self, format: Format, value: &Value) -> Result<(), Stop> {
+    pub fn value(&self, format: Format, value: &impl Serialize) -> Result<(), Stop> {
         let text = match format {
-            Format::Yaml => yaml::document(value),
+            Format::Yaml => yaml::document(&serde_json::to_value(value).unwrap_or_default()),
             _ if self.out.terminal => json::pretty(value) + "\n",
             _ => json::compact(value) + "\n",
         };

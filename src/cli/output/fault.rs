@@ -8,14 +8,20 @@ use serde_json::{Value, json};
 use super::caret;
 use super::page::{Label, Line, Page};
 use crate::model::{Fault, FaultKind, Phase, Problem};
+use crate::util::text;
 
 /// The most lines of evidence that are shown.
 const MAX_DETAILS: usize = 40;
+/// The most characters of a message, a line of evidence or a hint that people are shown; JSON has
+/// all of them.
+const MAX_TEXT: usize = 4_000;
 
 /// The fault for people.
 pub fn page(fault: &Fault) -> Page {
-    let headline = format!(" {}", headline(fault));
-    let mut page = Page::from(Line::of(Label::Error, "error:").then(Label::Plain, headline));
+    let headline = headline(fault);
+    let headline = text::shorten(&headline, MAX_TEXT);
+    let mut page =
+        Page::from(Line::of(Label::Error, "error:").then(Label::Plain, format!(" {headline}")));
     if let Some(place) = fault.at_place() {
         page.push(Line::of(Label::Dim, format!("at {}", caret::location(place))).indented(2));
         for line in caret::excerpt(place) {
@@ -28,9 +34,10 @@ pub fn page(fault: &Fault) -> Page {
         page.push(Line::of(Label::Dim, format!("({hidden} earlier lines left out)")).indented(2));
     }
     for detail in details.iter().skip(hidden) {
-        page.push(Line::plain(detail).indented(2));
+        page.push(Line::plain(text::shorten(detail, MAX_TEXT)).indented(2));
     }
     if let Some(hint) = fault.hint_text() {
+        let hint = text::shorten(hint, MAX_TEXT);
         page.push(
             Line::of(Label::Hint, "hint:").then(Label::Plain, format!(" {hint}")).indented(2),
         );
@@ -89,6 +96,7 @@ pub fn object(fault: &Fault) -> Value {
 
 /// A warning for people.
 pub fn warning(text: &str) -> Line {
+    let text = text::shorten(text, MAX_TEXT);
     Line::of(Label::Warning, "warning:").then(Label::Plain, format!(" {text}"))
 }
 
@@ -104,7 +112,7 @@ pub fn finding(problem: &Problem) -> Page {
     } else {
         line.push(Label::Warning, "warning:");
     }
-    line.push(Label::Plain, format!(" {}", problem.message));
+    line.push(Label::Plain, format!(" {}", text::shorten(&problem.message, MAX_TEXT)));
     if let Some(entry) = &problem.entry {
         line.push(Label::Dim, format!(" ({entry})"));
     }

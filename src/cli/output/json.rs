@@ -3,26 +3,25 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize as _;
-use serde_json::Value;
+use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use crate::util::text::is_invisible;
 
 /// One line of JSON, without a line break.
-pub fn compact(value: &Value) -> String {
+pub fn compact(value: &impl Serialize) -> String {
     write(value, CompactFormatter)
 }
 
 /// Indented JSON, without a final line break.
-pub fn pretty(value: &Value) -> String {
+pub fn pretty(value: &impl Serialize) -> String {
     write(value, PrettyFormatter::new())
 }
 
-fn write(value: &Value, inner: impl Formatter) -> String {
+fn write(value: &impl Serialize, inner: impl Formatter) -> String {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Escaping(inner));
-    // Writing a tree of plain values into memory has no way to fail.
+    // Writing plain values with names for keys into memory has no way to fail.
     if value.serialize(&mut serializer).is_err() {
         return String::from("null");
     }
@@ -94,7 +93,7 @@ fn must_escape(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -8,6 +8,9 @@ use std::borrow::Cow;
 
 use crate::util::text;
 
+/// The most characters of one piece of prose.
+const PROSE: usize = 20_000;
+
 /// What a span means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Label {
@@ -173,10 +176,11 @@ impl Page {
     }
 
     /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
-    /// each moved right by `indent`. Line breaks of the text stay.
+    /// each moved right by `indent`. Line breaks of the text stay; a text that nobody would read
+    /// to its end is shortened.
     pub fn paragraph(&mut self, label: Label, indent: usize, text: &str, width: Option<usize>) {
         let room = width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(20));
-        for paragraph in text.trim().lines() {
+        for paragraph in text::shorten(text.trim(), PROSE).lines() {
             let safe = text::safe_line(paragraph.trim_end());
             for line in fill(&safe, room) {
                 self.push(Line::of(label, line).indented(indent));
@@ -226,43 +230,36 @@ fn fill(text: &str, room: usize) -> Vec<String> {
         return vec![text.to_owned()];
     }
     let mut lines = Vec::new();
-    let mut line = String::new();
+    let (mut line, mut used) = (String::new(), 0);
     for word in text.split(' ') {
-        let mut word = Cow::Borrowed(word);
-        if !line.is_empty() && text::width(&line) + 1 + text::width(&word) > room {
+        let cells = text::width(word);
+        if !line.is_empty() && used + 1 + cells > room {
             lines.push(std::mem::take(&mut line));
-        }
-        while text::width(&word) > room {
-            let rest = split_cells(&word, room);
-            lines.push(word.chars().take(word.chars().count() - rest.chars().count()).collect());
-            word = Cow::Owned(rest);
+            used = 0;
         }
         if !line.is_empty() {
             line.push(' ');
+            used += 1;
         }
-        line.push_str(&word);
+        if cells <= room {
+            line.push_str(word);
+            used += cells;
+            continue;
+        }
+        for c in word.chars() {
+            let cells = text::width(c.encode_utf8(&mut [0; 4]));
+            if !line.is_empty() && used + cells > room {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push(c);
+            used += cells;
+        }
     }
     if !line.is_empty() {
         lines.push(line);
     }
     lines
-}
-
-/// What is left of `text` after as many characters as fit into `room` cells (at least one).
-fn split_cells(text: &str, room: usize) -> String {
-    let mut used = 0;
-    let mut chars = text.chars().peekable();
-    let mut taken = 0;
-    while let Some(c) = chars.peek() {
-        let cells = text::width(c.encode_utf8(&mut [0; 4]));
-        if taken > 0 && used + cells > room {
-            break;
-        }
-        used += cells;
-        taken += 1;
-        chars.next();
-    }
-    chars.collect()
 }
 
 /// How lines become bytes: with or without colour, with or without characters beyond ASCII for

@@ -7,6 +7,9 @@ use crate::util::text;
 
 /// Blanks between columns.
 const GAP: usize = 2;
+/// The widest a cell gets where nothing else limits it: every row is filled up to the widest one,
+/// so that one text of a megabyte in a table of a thousand rows would be a gigabyte of blanks.
+const WIDEST: usize = 1_000;
 
 /// One column.
 #[derive(Debug, Clone)]
@@ -118,7 +121,7 @@ impl Table {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len())
             .map(|index| {
                 let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
-                let widest = cells.map(Line::width).max().unwrap_or(0);
+                let widest = cells.map(Line::width).max().unwrap_or(0).min(WIDEST);
                 (widest > 0).then(|| {
                     let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
                     widest.max(title)
@@ -155,7 +158,7 @@ impl Table {
             if slot.is_some() {
                 let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
                 let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
-                *slot = Some(cells.map(Line::width).max().unwrap_or(0).max(title));
+                *slot = Some(cells.map(Line::width).max().unwrap_or(0).min(WIDEST).max(title));
             }
         }
     }
@@ -265,6 +268,16 @@ mod tests {
     }
 
     #[test]
+    fn one_huge_cell_does_not_blow_up_the_others() {
+        let mut table = Table::new([Column::new("A"), Column::new("B")]);
+        for n in 0..100 {
+            table
+                .row([Line::plain("x".repeat(if n == 7 { 1 << 20 } else { 1 })), Line::plain("y")]);
+        }
+        assert!(render(table, None).len() < 200_000);
+    }
+
+    #[test]
     fn an_empty_column_is_left_out() {
         let mut table = Table::new([Column::new("A"), Column::new("B")]);
         table.row([Line::plain("x"), Line::plain("")]);
@@ -272,6 +285,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_column_starts_in_the_same_cell_of_each_row(
+            cells in proptest::collection::vec("[a-z\\PC日é\u{301}\u{1f3fb}\u{200d}\u{1b}]{0,12}", 2..8),
+        ) {
+            let mut table = Table::new([Column::new("A"), Column::new("B")]);
+            for cell in &cells {
+                table.row([Line::plain(cell.replace('|', "")), Line::plain("|")]);
+            }
+            let starts: Vec<usize> = render(table, None)
+                .lines()
+                .skip(1)
+                .map(|line| text::width(line.rsplit_once('|').unwrap().0))
+                .collect();
+            prop_assert!(starts.windows(2).all(|pair| pair[0] == pair[1]), "{starts:?}");
+        }
+
         #[test]
         fn no_line_is_wider_than_the_terminal(
             rows in proptest::collection::vec(proptest::collection::vec(any::<String>(), 3), 1..6),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::first_sentence;
@@ -80,7 +81,11 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
 }
 
 /// The documented JSON of `list`.
-pub fn json(tools: &[&ToolDefinition], catalogue: &Catalogue, problems: &[Value]) -> Value {
+pub fn json<'a>(
+    tools: &'a [&'a ToolDefinition],
+    catalogue: &Catalogue,
+    problems: Vec<Value>,
+) -> impl Serialize + use<'a> {
     let servers: Vec<Value> = catalogue
         .servers
         .iter()
@@ -97,8 +102,24 @@ pub fn json(tools: &[&ToolDefinition], catalogue: &Catalogue, problems: &[Value]
             })
         })
         .collect();
-    let tools: Vec<Value> = tools.iter().map(|tool| tool::json(tool)).collect();
-    json!({ "tools": tools, "servers": servers, "problems": problems })
+    Listing { tools: Tools(tools), servers, problems }
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    tools: Tools<'a>,
+    servers: Vec<Value>,
+    problems: Vec<Value>,
+}
+
+/// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
+/// everything else.
+struct Tools<'a>(&'a [&'a ToolDefinition]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|tool| tool::json(tool)))
+    }
 }
 
 /// What a listing failed with, when it did: 11 as long as something of what was asked for
@@ -380,7 +401,8 @@ mod tests {
         let tool = builtin("calculator", "Computes");
         let dead = Fault::unreachable("exited").server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
-        let value = json(&[&tool], &catalogue, &[]);
+        let tools = [&tool];
+        let value = json(&tools, &catalogue, Vec::new());
         assert_snapshot!(json_text::pretty(&value), @r#"
         {
           "tools": [

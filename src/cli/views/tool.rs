@@ -18,6 +18,11 @@ use crate::util::units::show_duration;
 const MAX_PARAMETERS: usize = 200;
 /// The widest type that stands in the table itself.
 const TYPE_CELLS: usize = 20;
+/// The most alternatives of a type that are shown. Alternatives may refer to each other, so that
+/// few lines of schema can stand for billions of them.
+const MAX_CHOICES: usize = 20;
+/// The most characters of an example.
+const MAX_EXAMPLE: usize = 4_000;
 
 /// The documented JSON of a tool.
 pub fn json(tool: &ToolDefinition) -> Value {
@@ -84,7 +89,8 @@ pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
     facts(&mut page, tool, width);
     status(&mut page, tool, width);
     page.heading("Example");
-    page.push(Line::plain(example::command_line(tool)).indented(2));
+    let example = example::command_line(tool);
+    page.push(Line::plain(text::shorten(&example, MAX_EXAMPLE)).indented(2));
     page
 }
 
@@ -234,7 +240,8 @@ fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
     let schema = resolve(root, schema, 0);
     let named = |value: &Value| json_text::compact(value);
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
-        return choices.iter().map(named).collect::<Vec<_>>().join(" | ");
+        let names = choices.iter().take(MAX_CHOICES).map(named).collect();
+        return either(names, choices.len());
     }
     if let Some(value) = schema.get("const") {
         return named(value);
@@ -245,18 +252,19 @@ fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
                 return "any".to_owned();
             }
             let mut names: Vec<String> = Vec::new();
-            for branch in branches {
+            for branch in branches.iter().take(MAX_CHOICES) {
                 let name = type_name(root, branch, depth + 1);
                 if !names.contains(&name) {
                     names.push(name);
                 }
             }
-            return names.join(" | ");
+            return either(names, branches.len());
         }
     }
     match schema.get("type") {
         Some(Value::Array(names)) => {
-            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ")
+            let shown = names.iter().take(MAX_CHOICES).filter_map(Value::as_str);
+            either(shown.map(str::to_owned).collect(), names.len())
         }
         _ => match type_of(schema) {
             Some("array") => match schema.get("items") {
@@ -269,6 +277,14 @@ fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
             None => "any".to_owned(),
         },
     }
+}
+
+/// One of these; `all` is how many there are, shown or not.
+fn either(mut names: Vec<String>, all: usize) -> String {
+    if all > MAX_CHOICES {
+        names.push(format!("{} more", all - MAX_CHOICES));
+    }
+    names.join(" | ")
 }
 
 /// What a value must satisfy beside its type.

@@ -83,6 +83,8 @@ impl Walk {
             }
             Value::Array(items) => {
                 self.node()?;
+                // Some dialects compare each with each.
+                self.dynamic |= items.len() > CHEAP;
                 for item in items {
                     self.visit(item, depth + 1)?;
                 }

@@ -151,7 +151,7 @@ fn settled(room: &Sandbox) -> Vec<String> {
 
 /// What a terminal might obey, or a reader might not see, in some output; `None` when there is
 /// nothing of the kind.
-fn forbidden(bytes: &[u8]) -> Option<String> {
+pub fn forbidden(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Some(format!("bytes that are not UTF-8 at {}", error.valid_up_to())),
@@ -159,7 +159,9 @@ fn forbidden(bytes: &[u8]) -> Option<String> {
     let bad = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-            || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{180b}'..='\u{180f}')
+            || matches!(c, '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}')
+            || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..)
     };
     let (at, c) = text.char_indices().find(|(_, c)| bad(*c))?;
     let around: String =
@@ -170,7 +172,9 @@ fn forbidden(bytes: &[u8]) -> Option<String> {
 #[test]
 fn forbidden_characters_are_found() {
     assert_eq!(forbidden("plain\n\ttext é 日本 ␛[31m".as_bytes()), None);
-    for evil in ["\x1b[31m", "a\u{9b}b", "\u{7f}", "\r", "\u{202e}", "\u{200b}", "\u{e0069}"] {
+    for evil in
+        ["\x1b[31m", "a\u{9b}b", "\u{7f}", "\r", "\u{202e}", "\u{200b}", "\u{e0069}", "\u{fe0f}"]
+    {
         assert!(forbidden(evil.as_bytes()).is_some(), "{evil:?}");
     }
     assert!(forbidden(b"\xff").is_some());

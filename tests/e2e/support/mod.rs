@@ -5,7 +5,7 @@ mod fixture;
 mod pty;
 mod sandbox;
 
-pub use finished::Finished;
+pub use finished::{Finished, forbidden};
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
 pub use sandbox::{Run, Sandbox};
