@@ -53,7 +53,7 @@ pub struct Assembly {
     pub configuration: Configuration,
 }
 
-/// The registry of kinds of internal tools. The first kind that claims an entry has it.
+/// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
     vec![builtin::kind(), command::kind()]
 }
@@ -81,7 +81,7 @@ pub fn assemble(
     let masker = masker(&configuration.servers);
     let events = watch.sink(masker.events(events));
     let host = ToolHostBuilder::default()
-        .providers(internal_providers(&mut configuration, environment))
+        .providers(internal_providers(&mut configuration, environment, &events))
         .providers(servers(&configuration, options, environment, &events))
         .policy(configuration.policy.clone())
         .approver(approver)
@@ -111,9 +111,14 @@ pub async fn close(host: &ToolHost) {
 fn internal_providers(
     configuration: &mut Configuration,
     environment: &Arc<dyn Environment>,
+    events: &EventSink,
 ) -> Vec<Arc<dyn ToolProvider>> {
-    let context =
-        KindContext { environment: Arc::clone(environment), state_dir: environment.state_dir() };
+    let context = KindContext {
+        environment: Arc::clone(environment),
+        state_dir: environment.state_dir(),
+        scopes: configuration.scopes.clone(),
+        events: events.clone(),
+    };
     let mut providers = Vec::new();
     for kind in kinds() {
         let specs: Vec<&ToolSpec> =
@@ -128,7 +133,7 @@ fn internal_providers(
             Some(DisabledEntry { name, role, problem: problem.clone() })
         }));
         configuration.problems.extend(built.problems);
-        providers.extend(built.provider);
+        providers.extend(built.providers);
     }
     providers
 }

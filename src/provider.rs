@@ -4,6 +4,7 @@
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use async_trait::async_trait;
 use crate::config::environment::Environment;
 use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
-    Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    EventSink, Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 
 pub use crate::model::Listing;
@@ -103,12 +104,23 @@ pub struct KindContext {
     pub environment: Arc<dyn Environment>,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
+    /// Named directories, the predefined ones among them.
+    pub scopes: BTreeMap<String, PathBuf>,
+    /// Where events that belong to no call go.
+    pub events: EventSink,
+}
+
+impl KindContext {
+    /// A context without state, named directories or anybody who listens.
+    pub fn bare(environment: Arc<dyn Environment>) -> Self {
+        Self { environment, state_dir: None, scopes: BTreeMap::new(), events: EventSink::nowhere() }
+    }
 }
 
 /// What building a provider gave.
 pub struct Built {
-    /// The provider of all entries that could be built; `None` when there is none.
-    pub provider: Option<Arc<dyn ToolProvider>>,
+    /// The providers of the entries that could be built: mostly one for all of them.
+    pub providers: Vec<Arc<dyn ToolProvider>>,
     /// What was wrong with the others.
     pub problems: Vec<Problem>,
 }
@@ -117,6 +129,6 @@ pub struct Built {
 pub struct Kind {
     /// How a file speaks of it.
     pub words: KindWords,
-    /// Builds one provider for all entries of this kind.
+    /// Builds the providers for all entries of this kind.
     pub build: fn(&[&ToolSpec], &KindContext) -> Built,
 }

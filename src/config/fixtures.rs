@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::environment::FixedEnvironment;
 use super::node::Node;
-use super::spec::{Configuration, Endpoint, FileRole, KindWords, RecordSpec};
+use super::spec::{Claim, Configuration, Endpoint, FileRole, KindWords, RecordSpec};
 use super::{LoadRequest, load};
 
 /// Two kinds, so that the tests need no provider.
@@ -16,11 +16,9 @@ pub(super) const KINDS: [KindWords; 2] = [
         aliases: &[],
         keys: &["module", "function"],
         expand: &[],
-        claims: |entry: &Node| {
-            entry
-                .get("module")
-                .and_then(|n| n.as_text().ok())
-                .is_some_and(|m| m.starts_with("builtin."))
+        claims: |entry: &Node, _| {
+            let module = entry.get("module").and_then(|n| n.as_text().ok());
+            Claim::certain_if(module.is_some_and(|m| m.starts_with("builtin.")))
         },
         starts: None,
     },
@@ -39,12 +37,12 @@ pub(super) const KINDS: [KindWords; 2] = [
             "sandbox",
         ],
         expand: &["command", "cwd", "env"],
-        claims: |entry: &Node| entry.get("command").is_some(),
-        starts: Some(|entry, directory| {
+        claims: |entry: &Node, _| Claim::certain_if(entry.get("command").is_some()),
+        starts: Some(|entry, site| {
             let argv = entry.get("command").and_then(|n| n.as_texts().ok()).unwrap_or_default();
             vec![
                 format!("command: {}", argv.join(" ")),
-                format!("directory: {}", directory.display()),
+                format!("directory: {}", site.base_dir.display()),
             ]
         }),
     },

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::environment::Environment;
 use super::node::Node;
 use crate::model::{Place, Problem, ToolDefinition};
 
@@ -100,11 +101,42 @@ pub struct KindWords {
     /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, beside the
     /// list that holds for every entry.
     pub expand: &'static [&'static str],
-    /// Whether an entry that names no kind is one of these.
-    pub claims: fn(&Node) -> bool,
-    /// For kinds that start something: lines that describe the whole of it, from the expanded
-    /// entry and the directory it is relative to. A person reads them, and trust is bound to them.
-    pub starts: Option<fn(&Node, &Path) -> Vec<String>>,
+    /// Whether an entry that names no kind is one of these; the path is the directory of its file.
+    pub claims: fn(&Node, &Path) -> Claim,
+    /// For kinds whose entries start something, or reach what a project's file may not hand out by
+    /// itself (directories elsewhere, the user's credentials): lines that describe the whole of it,
+    /// from the expanded entry. A person reads them, and trust is bound to them. No lines: nothing
+    /// has to be allowed.
+    pub starts: Option<fn(&Node, &Site<'_>) -> Vec<String>>,
+}
+
+/// How sure a kind is that an entry which names no kind is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It is not.
+    No,
+    /// It is, unless some kind is certain.
+    Fallback,
+    /// It is. Of several such kinds the first registered has the entry.
+    Certain,
+}
+
+impl Claim {
+    /// Certain when `holds`.
+    pub fn certain_if(holds: bool) -> Self {
+        if holds { Self::Certain } else { Self::No }
+    }
+}
+
+/// Where an entry stands, for describing what it would start.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The directory of its file; relative paths are relative to it.
+    pub base_dir: &'a Path,
+    /// Variables and well-known directories.
+    pub environment: &'a dyn Environment,
+    /// The entry as it is written, before variables are filled in.
+    pub written: &'a Node,
 }
 
 /// One internal tool, ready for its kind.

@@ -234,6 +234,8 @@ impl ToolHost {
             cancel: request.cancel.clone(),
             events: self.events.clone(),
             idle_limit: limits.attempt,
+            caller: None,
+            chain: Vec::new(),
         }
     }
 }

@@ -91,6 +91,11 @@ impl Snapshot {
         for (at, tool) in tools.iter().enumerate() {
             by_name.entry(tool.name.full()).or_insert(at);
         }
+        for (at, tool) in tools.iter().enumerate() {
+            for alias in &tool.aliases {
+                by_name.entry(alias.full()).or_insert(at);
+            }
+        }
         let tools = tools.into_iter().map(|tool| Arc::new(Tool::new(tool))).collect();
         Self { tools, by_name, ..Self::default() }
     }

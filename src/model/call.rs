@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::JsonObject;
 use super::event::EventSink;
+use super::fault::Fault;
 use super::name::ToolName;
+use super::result::ToolResult;
 
 /// The identity of one call, in every record of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -29,7 +34,7 @@ pub struct ToolCall {
 }
 
 /// What surrounds a call; reaches every kind of tool.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ToolContext {
     /// The call's identity.
     pub call_id: CallId,
@@ -47,5 +52,44 @@ pub struct ToolContext {
     pub events: EventSink,
     /// How long the provider may wait without any sign of life; a provider that hears progress
     /// may start this clock again. The host bounds the whole call by itself.
-    pub idle_limit: std::time::Duration,
+    pub idle_limit: Duration,
+    /// Lets the tool call other tools as part of this call.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// The full names of the calls this one is part of, outermost first, this one not included.
+    pub chain: Vec<String>,
+}
+
+impl ToolContext {
+    /// A context with nothing in it: no session, no directory but the root, nobody who listens.
+    pub fn bare(call_id: CallId) -> Self {
+        Self {
+            call_id,
+            session_id: String::new(),
+            cwd: PathBuf::from("/"),
+            environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
+            cancel: CancellationToken::new(),
+            events: EventSink::nowhere(),
+            idle_limit: Duration::from_mins(1),
+            caller: None,
+            chain: Vec::new(),
+        }
+    }
+}
+
+/// Calls other tools on behalf of a tool that is made of them. What holds for every call holds for
+/// these too: checks, policy, approval, limits, records.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// Calls the tool `name` as part of the call that `context` belongs to, and ends with it.
+    ///
+    /// # Errors
+    /// As for every call; and when calls would nest too deep or come back to a tool that waits for
+    /// them.
+    async fn call(
+        &self,
+        context: &ToolContext,
+        name: &str,
+        arguments: JsonObject,
+    ) -> Result<ToolResult, Fault>;
 }

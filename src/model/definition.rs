@@ -185,6 +185,8 @@ pub enum Origin {
 pub struct ToolDefinition {
     /// The full name.
     pub name: ToolName,
+    /// Other full names a call may use; they are listed nowhere.
+    pub aliases: Vec<ToolName>,
     /// A title for people.
     pub title: Option<String>,
     /// What it does.
@@ -249,6 +251,7 @@ impl ToolDefinition {
         };
         Self {
             name,
+            aliases: Vec::new(),
             title: None,
             description: None,
             input_schema: Arc::new(serde_json::json!({ "type": "object" })),

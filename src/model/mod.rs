@@ -12,14 +12,14 @@ pub mod problem;
 pub mod result;
 pub mod server;
 
-pub use call::{CallId, ToolCall, ToolContext};
+pub use call::{CallId, Caller, ToolCall, ToolContext};
 pub use definition::{
     Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
 pub use event::{Event, EventSink, LogLevel};
 pub use fault::{Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
-pub use name::ToolName;
+pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
 pub use result::{CallMetadata, ToolResult};
 pub use server::{Era, ServerState, ServerStatus};

@@ -49,6 +49,18 @@ impl fmt::Display for ToolName {
     }
 }
 
+/// Checks a name that a person gives to a tool, component or server.
+///
+/// # Errors
+/// What a name may hold, in words.
+pub fn check_name(text: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if text.is_empty() || text.len() > 128 || !text.chars().all(fits) {
+        return Err(format!("'{text}' is no name: 1 to 128 letters, digits, '_', '.' or '-'"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::ToolName;

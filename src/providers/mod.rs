@@ -8,3 +8,10 @@
 pub mod builtin;
 pub mod command;
 pub mod mcp;
+
+#[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
+mod toolkit;
+
+#[cfg(test)]
+#[expect(dead_code, reason = "each kind uses what it needs")]
+mod bench;

@@ -177,12 +177,3 @@ fn annotations(node: &Node, findings: &mut Findings) -> Annotations {
     }
     annotations
 }
-
-/// Checks a name of a tool, component or server.
-pub fn check_name(text: &str) -> Result<(), String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if text.is_empty() || text.len() > 128 || !text.chars().all(fits) {
-        return Err(format!("'{text}' is no name: 1 to 128 letters, digits, '_', '.' or '-'"));
-    }
-    Ok(())
-}

@@ -96,7 +96,7 @@ fn server(
 ) {
     let mut findings = Findings::default();
     findings.duplicates(&entry, &mut file.duplicates);
-    if let Err(why) = definition::check_name(name) {
+    if let Err(why) = crate::model::check_name(name) {
         findings.error(place.clone(), why);
         gathered.settle(name, FileRole::Servers, findings);
         return;

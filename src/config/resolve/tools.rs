@@ -1,9 +1,11 @@
 //! Files of tools: lists of entries → [`ToolSpec`]s.
 
+use std::path::Path;
+
 use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
 use crate::config::keys::{TOOL, canonical};
 use crate::config::node::{Node, NodeValue};
-use crate::config::spec::{FileRole, KindWords, ToolSpec, Trust};
+use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
@@ -91,7 +93,7 @@ fn tool(
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
     let spec = findings
-        .take(kind(&entry, file.kinds))
+        .take(kind(&entry, &file.base_dir, file.kinds))
         .map(|words| resolve(entry, &name, words, file, gathered, &mut findings));
     if gathered.settle(&name, FileRole::Tools, findings) {
         gathered.configuration.tools.extend(spec);
@@ -108,19 +110,24 @@ fn resolve(
 ) -> ToolSpec {
     // Trust is bound to what the file says, not to what variables hold today.
     let ask = words.starts.filter(|_| !file.trusted);
-    let said = ask.map(|_| said_by_kind(&entry));
+    let written = ask.map(|_| entry.clone());
     file.expander().entry(&mut entry, words.expand, &mut findings.problems);
     let plain = ToolName::plain(name);
     let definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
-    let trust = match (ask, said) {
-        (Some(starts), Some(said)) => {
-            let mut lines = starts(&entry, &file.base_dir);
-            if let Some(program) = program(&entry) {
-                lines.extend(trust::program_lines(&program, file));
+    let trust = match (ask, &written) {
+        (Some(starts), Some(written)) => {
+            let site = Site { base_dir: &file.base_dir, environment: file.environment, written };
+            let lines = starts(&entry, &site);
+            if lines.is_empty() {
+                Trust::Trusted
+            } else {
+                let program = program(&entry).map(|argv| trust::program_lines(&argv, file));
+                let lines = [lines, program.unwrap_or_default()].concat();
+                let said = said_by_kind(written);
+                let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
+                gathered.gate.decide(name, file, &parts, &lines)
             }
-            let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
-            gathered.gate.decide(name, file, &parts, &lines)
         }
         _ => Trust::Trusted,
     };
@@ -161,12 +168,16 @@ fn name(entry: &Node) -> Result<String, Problem> {
             .at(entry.place()));
     };
     let name = node.as_scalar_text()?;
-    definition::check_name(&name).map_err(|why| Problem::error(why).at(node.place()))?;
+    crate::model::check_name(&name).map_err(|why| Problem::error(why).at(node.place()))?;
     Ok(name)
 }
 
 /// The kind of an entry: by its word, else by whoever claims it.
-fn kind<'k>(entry: &Node, kinds: &'k [KindWords]) -> Result<&'k KindWords, Problem> {
+fn kind<'k>(
+    entry: &Node,
+    base_dir: &Path,
+    kinds: &'k [KindWords],
+) -> Result<&'k KindWords, Problem> {
     let known = || kinds.iter().map(|k| k.key).collect::<Vec<_>>().join(", ");
     if let Some((_, node)) = entry.get_any(&["kind", "provider_type", "type"]) {
         let word = node.as_text()?;
@@ -175,7 +186,9 @@ fn kind<'k>(entry: &Node, kinds: &'k [KindWords]) -> Result<&'k KindWords, Probl
         }
         return Err(unknown(word, &known(), node.place(), kinds));
     }
-    if let Some(found) = kinds.iter().find(|k| (k.claims)(entry)) {
+    let claims: Vec<_> = kinds.iter().map(|k| ((k.claims)(entry, base_dir), k)).collect();
+    let first = |wanted| claims.iter().find(|(claim, _)| *claim == wanted).map(|(_, kind)| *kind);
+    if let Some(found) = first(spec::Claim::Certain).or_else(|| first(spec::Claim::Fallback)) {
         return Ok(found);
     }
     let guess = [

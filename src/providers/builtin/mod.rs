@@ -17,13 +17,14 @@ mod time;
 mod uuid;
 mod wait;
 
+use std::path::Path;
 use std::pin::Pin;
 
 use serde_json::Value;
 
 use self::arguments::Arguments;
 use crate::config::node::Node;
-use crate::config::spec::KindWords;
+use crate::config::spec::{Claim, KindWords};
 use crate::model::{Fault, ToolContext, ToolResult};
 use crate::provider::Kind;
 use crate::util::clock::Clock;
@@ -80,8 +81,13 @@ pub fn kind() -> Kind {
 }
 
 /// Entries whose module is one of ours; `builtin.` with a wrong rest too, so that the mistake is
-/// named here and not taken for a Python module.
-fn claims(entry: &Node) -> bool {
+/// named here and not taken for a Python module. Of the names by which other files know our
+/// functions a Python module that is there has the first right.
+fn claims(entry: &Node, _base_dir: &Path) -> Claim {
     let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
-    text("module").is_some_and(|module| table::is_ours(module, text("function")))
+    match text("module") {
+        Some(module) if module.starts_with("builtin.") => Claim::Certain,
+        Some(module) if table::is_ours(module, text("function")) => Claim::Fallback,
+        _ => Claim::No,
+    }
 }

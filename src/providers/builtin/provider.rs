@@ -41,7 +41,7 @@ fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>) -> Built {
     let provider = (!definitions.is_empty()).then(|| {
         Arc::new(BuiltinProvider { definitions, functions, clock }) as Arc<dyn ToolProvider>
     });
-    Built { provider, problems }
+    Built { providers: provider.into_iter().collect(), problems }
 }
 
 fn function_of(spec: &ToolSpec) -> Result<&'static Function, Problem> {

@@ -13,10 +13,8 @@ mod surroundings;
 mod tail;
 mod template;
 
-use std::path::Path;
-
 use crate::config::node::Node;
-use crate::config::spec::KindWords;
+use crate::config::spec::{Claim, KindWords, Site};
 use crate::provider::Kind;
 
 /// The row of the registry of kinds.
@@ -27,7 +25,7 @@ pub fn kind() -> Kind {
             aliases: &["program"],
             keys: entry::KEYS,
             expand: &[],
-            claims: |node| node.get("command").is_some(),
+            claims: |node, _| Claim::certain_if(node.get("command").is_some()),
             starts: Some(starts),
         },
         build: provider::build,
@@ -37,7 +35,8 @@ pub fn kind() -> Kind {
 /// What a person is asked to trust: the program, each argument, the directory, and every variable
 /// by name. Values of variables may be secrets and are not shown, but for those that decide which
 /// code runs: trust has to end when one of them changes.
-fn starts(entry: &Node, base_dir: &Path) -> Vec<String> {
+fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
+    let base_dir = site.base_dir;
     let mut lines = Vec::new();
     match entry::command(entry) {
         Ok((program, elements)) => {

@@ -58,7 +58,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     }
     let provider = (!tools.is_empty())
         .then(|| Arc::new(CommandProvider { tools, environment }) as Arc<dyn ToolProvider>);
-    Built { provider, problems }
+    Built { providers: provider.into_iter().collect(), problems }
 }
 
 /// Fills what the entry left out, and says beforehand what a call would run into.

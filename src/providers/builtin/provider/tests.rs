@@ -1,18 +1,13 @@
 //! The built-in tools through their provider, as the host calls them.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
-
 use super::*;
 use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::config::spec::Trust;
-use crate::model::{
-    CallId, Event, EventSink, FaultKind, JsonObject, Origin, Place, Source, ToolName,
-};
+use crate::config::spec::{Claim, Trust};
+use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Place, Source, ToolName};
 
 struct FixedClock;
 
@@ -69,16 +64,7 @@ fn all() -> Built {
 }
 
 fn context(events: EventSink) -> ToolContext {
-    ToolContext {
-        call_id: CallId("call-1".to_owned()),
-        session_id: "session".to_owned(),
-        cwd: PathBuf::from("/"),
-        environment: BTreeMap::new(),
-        metadata: JsonObject::new(),
-        cancel: CancellationToken::new(),
-        events,
-        idle_limit: Duration::from_secs(5),
-    }
+    ToolContext { events, ..ToolContext::bare(CallId("call-1".to_owned())) }
 }
 
 async fn call(name: &str, arguments: Value) -> Result<ToolResult, Fault> {
@@ -88,7 +74,7 @@ async fn call(name: &str, arguments: Value) -> Result<ToolResult, Fault> {
 async fn call_in(context: &ToolContext, name: &str, arguments: Value) -> Result<ToolResult, Fault> {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
     let call = ToolCall { name: ToolName::plain(name), arguments };
-    all().provider.unwrap().call(context, &call).await
+    all().providers[0].call(context, &call).await
 }
 
 async fn output(name: &str, arguments: Value) -> Value {
@@ -167,7 +153,7 @@ async fn waiting_reports_progress_and_stops_when_told() {
 fn definitions_are_complete_and_honest() {
     let built = all();
     assert!(built.problems.is_empty());
-    for definition in built.provider.unwrap().declared() {
+    for definition in built.providers[0].declared() {
         let name = definition.name.full();
         assert_eq!(definition.input_schema["additionalProperties"], false, "{name}");
         assert!(definition.title.is_some() && definition.description.is_some(), "{name}");
@@ -188,7 +174,7 @@ fn an_entry_keeps_what_it_says_itself() {
     own.definition.description = Some("mine".to_owned());
     own.definition.input_schema = Arc::new(json!({ "type": "object", "required": ["expression"] }));
     own.definition.annotations.read_only = Some(false);
-    let provider = built(&[own]).provider.unwrap();
+    let provider = &built(&[own]).providers[0];
     let definition = &provider.declared()[0];
     assert_eq!(definition.description.as_deref(), Some("mine"));
     assert_eq!(definition.input_schema["required"], json!(["expression"]));
@@ -204,7 +190,7 @@ fn a_wrong_entry_costs_only_itself() {
         spec("d", &[("module", "builtin.text"), ("function", "cuont")]),
     ];
     let built = built(&specs);
-    assert_eq!(built.provider.unwrap().declared().len(), 1);
+    assert_eq!(built.providers[0].declared().len(), 1);
     let problems: Vec<String> = built
         .problems
         .iter()
@@ -223,10 +209,12 @@ fn a_wrong_entry_costs_only_itself() {
 
 #[test]
 fn the_kind_claims_its_own_entries_only() {
-    let claims = super::super::kind().words.claims;
-    assert!(claims(&spec("x", &[("module", "builtin.nonsense")]).entry));
+    let claims = |entry: &[(&str, &str)]| {
+        (super::super::kind().words.claims)(&spec("x", entry).entry, Path::new("/"))
+    };
+    assert_eq!(claims(&[("module", "builtin.nonsense")]), Claim::Certain);
     let alias = [("module", "src.tools.core.datetime_tool"), ("function", "get_datetime")];
-    assert!(claims(&spec("x", &alias).entry));
-    assert!(!claims(&spec("x", &[("module", "mytools.text"), ("function", "f")]).entry));
-    assert!(!claims(&spec("x", &[("command", "ls")]).entry));
+    assert_eq!(claims(&alias), Claim::Fallback);
+    assert_eq!(claims(&[("module", "mytools.text"), ("function", "f")]), Claim::No);
+    assert_eq!(claims(&[("command", "ls")]), Claim::No);
 }

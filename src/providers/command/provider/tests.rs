@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::config::environment::FixedEnvironment;
 use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::config::spec::{Trust, TrustRequest};
+use crate::config::spec::{Site, Trust, TrustRequest};
 use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Safety, Source, ToolName};
 
 /// A directory with one script, and the entry that runs it.
@@ -68,7 +68,7 @@ impl Bench {
             cwd: self.dir.path().to_path_buf(),
             root: None,
         };
-        build(&[&self.spec], &KindContext { environment: Arc::new(environment), state_dir: None })
+        build(&[&self.spec], &KindContext::bare(Arc::new(environment)))
     }
 
     fn problems(&self) -> Vec<String> {
@@ -77,19 +77,14 @@ impl Bench {
 
     fn provider(&self) -> Arc<dyn ToolProvider> {
         let built = self.build();
-        built.provider.unwrap_or_else(|| panic!("{:?}", built.problems))
+        built.providers.first().cloned().unwrap_or_else(|| panic!("{:?}", built.problems))
     }
 
     fn context(&self) -> ToolContext {
         ToolContext {
-            call_id: CallId("call-1".to_owned()),
             session_id: "session-1".to_owned(),
             cwd: self.dir.path().to_path_buf(),
-            environment: BTreeMap::new(),
-            metadata: JsonObject::new(),
-            cancel: CancellationToken::new(),
-            events: EventSink::nowhere(),
-            idle_limit: Duration::from_mins(1),
+            ..ToolContext::bare(CallId("call-1".to_owned()))
         }
     }
 
@@ -500,7 +495,7 @@ fn wrong_entries_are_refused_with_their_reason() {
         (json!({ "command": ["a\0b"] }), &[], "'a\\0b' holds a NUL byte"),
     ] {
         let bench = Bench::new("", entry.clone(), schema(names));
-        assert!(bench.build().provider.is_none(), "{entry}");
+        assert!(bench.build().providers.is_empty(), "{entry}");
         assert_eq!(bench.problems(), [expected], "{entry}");
     }
     let mut bench = Bench::new("", json!({ "command": ["env"] }), json!({}));
@@ -519,7 +514,7 @@ fn doubtful_entries_work_with_a_warning() {
         bench.problems(),
         ["calls without 'n' will be refused", "the command makes no use of unused"]
     );
-    assert!(bench.build().provider.is_some());
+    assert!(!bench.build().providers.is_empty());
 }
 
 #[test]
@@ -530,7 +525,9 @@ fn trust_sees_the_whole_of_it() {
         "allow_dash": true,
     }));
     let starts = super::super::kind().words.starts.unwrap();
-    insta::assert_debug_snapshot!(starts(&entry, Path::new("/srv")), @r#"
+    let environment = FixedEnvironment::default();
+    let site = Site { base_dir: Path::new("/srv"), environment: &environment, written: &entry };
+    insta::assert_debug_snapshot!(starts(&entry, &site), @r#"
     [
         "program: ./run",
         "argument: {x}",

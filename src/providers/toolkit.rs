@@ -1,0 +1,333 @@
+//! Entries that give several tools: which of them, under which names, and what is said about each.
+//!
+//! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
+//! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
+//! know what a tool does.
+//!
+//! | the entry says | the tools are |
+//! |---|---|
+//! | nothing | everything offered, as `{component}-{tool}` |
+//! | `selected_tools: [a, b]` or `tools: [a, b]` | these, as `{component}-{tool}` |
+//! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
+//! | `original_tool_name: a` | this one, under the name of the entry |
+
+use crate::config::keys::suggestion;
+use crate::config::node::{Node, NodeValue};
+use crate::config::spec::ToolSpec;
+use crate::model::{Place, Problem, ToolDefinition, ToolName, check_name};
+
+/// The keys of an entry that selecting understands; a kind adds them to its own.
+pub(super) const KEYS: [&str; 5] =
+    ["component", "tools", "selected_tools", "original_tool_name", "requires_approval"];
+
+/// A tool that a kind can give.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// Its name in the kind, and the last part of the full name when nothing else is said.
+    pub(super) name: &'static str,
+    /// Other spellings in files.
+    pub(super) aliases: &'static [&'static str],
+}
+
+impl Offer {
+    fn is(&self, word: &str) -> bool {
+        self.name == word || self.aliases.contains(&word)
+    }
+}
+
+/// One tool that an entry asks for.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// Which of the kind's tools.
+    pub(super) offer: &'static Offer,
+    /// Its full name.
+    pub(super) name: ToolName,
+    /// What the entry said about approval of this tool; `None` leaves it to the kind.
+    pub(super) approval: Option<bool>,
+    title: Option<String>,
+    description: Option<String>,
+    place: Place,
+}
+
+impl Chosen {
+    /// The definition from the common keys of the entry and the overrides. Description and schemas
+    /// are `None` or the entry's where nobody said anything: the kind fills them.
+    pub(super) fn definition(&self, spec: &ToolSpec) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            requires_approval: self.approval.unwrap_or(spec.definition.requires_approval),
+            origin: crate::model::Origin::File(self.place.clone()),
+            ..spec.definition.clone()
+        }
+    }
+}
+
+/// The tools that an entry asks for out of `offers`, in the order it names them.
+///
+/// # Errors
+/// All at once: unknown tools, names that are none, names given twice.
+pub(super) fn choose(
+    spec: &ToolSpec,
+    offers: &'static [Offer],
+) -> Result<Vec<Chosen>, Vec<Problem>> {
+    let entry = &spec.entry;
+    let mut problems = Vec::new();
+    let mut chosen = Vec::new();
+    let component = component(spec).map_err(|problem| vec![problem])?;
+    if let Some(node) = entry.get("original_tool_name") {
+        match node.as_text().and_then(|word| offered(word, node, offers)) {
+            Ok(offer) => chosen.push(Chosen {
+                offer,
+                name: spec.definition.name.clone(),
+                approval: None,
+                title: spec.definition.title.clone(),
+                description: spec.definition.description.clone(),
+                place: spec.place.clone(),
+            }),
+            Err(problem) => problems.push(problem),
+        }
+    } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
+        match list.as_list() {
+            Ok(items) => {
+                for item in items {
+                    match one(item, &component, offers) {
+                        Ok(tool) => chosen.push(tool),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+            }
+            Err(problem) => problems.push(problem),
+        }
+    } else {
+        chosen.extend(offers.iter().map(|offer| Chosen {
+            offer,
+            name: ToolName::of(&component, offer.name),
+            approval: None,
+            title: None,
+            description: None,
+            place: spec.place.clone(),
+        }));
+    }
+    for (at, tool) in chosen.iter().enumerate() {
+        if chosen.iter().take(at).any(|before| before.name == tool.name) {
+            problems.push(
+                Problem::error(format!("'{}' is asked for twice", tool.name))
+                    .hint("give one of them another 'name'")
+                    .at(tool.place.clone()),
+            );
+        }
+    }
+    if let Err(more) = approval(entry, &mut chosen, offers) {
+        problems.extend(more);
+    }
+    if problems.is_empty() { Ok(chosen) } else { Err(problems) }
+}
+
+/// The name that the tools of an entry share.
+pub(super) fn component(spec: &ToolSpec) -> Result<String, Problem> {
+    let Some(node) = spec.entry.get("component") else {
+        return Ok(spec.definition.name.full());
+    };
+    let text = node.as_scalar_text()?;
+    check_name(&text).map_err(|why| Problem::error(why).at(node.place()))?;
+    Ok(text)
+}
+
+/// The keys of an item of the list.
+const KNOWN: [&str; 6] =
+    ["original_tool_name", "name", "tool_name", "title", "description", "requires_approval"];
+
+/// One item of the list: a name, or a mapping with overrides.
+fn one(item: &Node, component: &str, offers: &'static [Offer]) -> Result<Chosen, Problem> {
+    if let NodeValue::Text(word) = &item.value {
+        let offer = offered(word, item, offers)?;
+        return Ok(Chosen {
+            offer,
+            name: ToolName::of(component, word.as_str()),
+            approval: None,
+            title: None,
+            description: None,
+            place: item.place(),
+        });
+    }
+    item.as_map()?;
+    if let Some((key, _)) = item.entries().iter().find(|(k, _)| !KNOWN.contains(&k.text.as_str())) {
+        let problem = Problem::error(format!("unknown key '{}'", key.text)).at(item.place_of(key));
+        return Err(match suggestion(&key.text, KNOWN.into_iter()) {
+            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+            None => problem.hint(format!("a selected tool knows {}", KNOWN.join(", "))),
+        });
+    }
+    let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
+    let (word, at) = match (item.get("original_tool_name"), named) {
+        (Some(node), _) | (None, Some(node)) => (node.as_text()?, node),
+        (None, None) => {
+            return Err(Problem::error("this does not say which tool is meant")
+                .hint("add 'original_tool_name: …'")
+                .at(item.place()));
+        }
+    };
+    let offer = offered(word, at, offers)?;
+    let name = named.map_or(Ok(word.to_owned()), Node::as_scalar_text)?;
+    check_name(&name).map_err(|why| Problem::error(why).at(item.place()))?;
+    let text = |key| item.get(key).map(Node::as_scalar_text).transpose();
+    Ok(Chosen {
+        offer,
+        name: ToolName::of(component, name),
+        approval: item.get("requires_approval").map(Node::as_bool).transpose()?,
+        title: text("title")?,
+        description: text("description")?,
+        place: item.place(),
+    })
+}
+
+fn offered(word: &str, at: &Node, offers: &'static [Offer]) -> Result<&'static Offer, Problem> {
+    offers.iter().find(|offer| offer.is(word)).ok_or_else(|| {
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+        let all =
+            offers.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
+        let problem = Problem::error(format!("there is no tool '{word}' to select"));
+        match suggestion(word, all) {
+            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+            None => problem.hint(format!("there are {}", names.join(", "))),
+        }
+        .at(at.place())
+    })
+}
+
+/// `requires_approval` of the entry: for all tools, or for those it lists.
+fn approval(
+    entry: &Node,
+    chosen: &mut [Chosen],
+    offers: &'static [Offer],
+) -> Result<(), Vec<Problem>> {
+    let Some(node) = entry.get("requires_approval").filter(|node| !node.is_null()) else {
+        return Ok(());
+    };
+    let NodeValue::List(items) = &node.value else {
+        let all = node.as_bool().map_err(|problem| vec![problem])?;
+        for tool in chosen {
+            tool.approval = tool.approval.or(Some(all));
+        }
+        return Ok(());
+    };
+    let mut problems = Vec::new();
+    // A list names every tool that asks, so the others do not.
+    for tool in chosen.iter_mut() {
+        tool.approval = tool.approval.or(Some(false));
+    }
+    for item in items {
+        let word = match item.as_text() {
+            Ok(word) => word,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let mut found = false;
+        for tool in chosen.iter_mut() {
+            if tool.name.tool() == word || tool.offer.is(word) {
+                tool.approval = Some(true);
+                found = true;
+            }
+        }
+        if !found {
+            match offered(word, item, offers) {
+                Err(problem) => problems.push(problem),
+                Ok(_) => problems.push(
+                    Problem::error(format!("'{word}' is not among the selected tools"))
+                        .at(item.place()),
+                ),
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::spec::{Claim, KindWords};
+    use crate::providers::bench;
+
+    const OFFERS: &[Offer] = &[
+        Offer { name: "read", aliases: &["get"] },
+        Offer { name: "search", aliases: &["file_search"] },
+        Offer { name: "write", aliases: &[] },
+    ];
+
+    const WORDS: KindWords = KindWords {
+        key: "kit",
+        aliases: &[],
+        keys: &KEYS,
+        expand: &[],
+        claims: |_, _| Claim::Certain,
+        starts: None,
+    };
+
+    fn chosen(entry: &str) -> Result<Vec<String>, Vec<String>> {
+        let (_dir, specs, _) = bench::specs(WORDS, &format!("components:\n  - {{ {entry} }}\n"));
+        match choose(&specs[0], OFFERS) {
+            Ok(all) => Ok(all
+                .iter()
+                .map(|tool| {
+                    let definition = tool.definition(&specs[0]);
+                    let ask = if definition.requires_approval { " asks" } else { "" };
+                    let about = definition.description.unwrap_or_default();
+                    format!("{}={}{ask} {about}", definition.name, tool.offer.name).trim().into()
+                })
+                .collect()),
+            Err(problems) => Err(problems
+                .into_iter()
+                .map(|p| format!("{} ({})", p.message, p.hint.unwrap_or_default()))
+                .collect()),
+        }
+    }
+
+    #[test]
+    fn without_a_selection_everything_is_given() {
+        assert_eq!(chosen("name: a").unwrap(), ["a-read=read", "a-search=search", "a-write=write"]);
+        assert_eq!(chosen("name: a, component: b, tools: [get]").unwrap(), ["b-get=read"]);
+    }
+
+    #[test]
+    fn a_selected_tool_may_have_another_name_and_description() {
+        let entry = "name: docs, tools: [{ original_tool_name: file_search, name: find, \
+                     description: Finds }, { name: write, requires_approval: true }]";
+        assert_eq!(chosen(entry).unwrap(), ["docs-find=search Finds", "docs-write=write asks"]);
+        let entry = "name: find_docs, original_tool_name: file_search, description: Finds";
+        assert_eq!(chosen(entry).unwrap(), ["find_docs=search Finds"]);
+    }
+
+    #[test]
+    fn approval_is_for_all_or_for_those_it_lists() {
+        let all = chosen("name: a, selected_tools: [read, write], requires_approval: true");
+        assert_eq!(all.unwrap(), ["a-read=read asks", "a-write=write asks"]);
+        let some = chosen("name: a, selected_tools: [get, write], requires_approval: [read]");
+        assert_eq!(some.unwrap(), ["a-get=read asks", "a-write=write"]);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let entry =
+            "name: a, tools: [raed, [1], { title: x }, read, read, { name: write, nmae: x }]";
+        insta::assert_debug_snapshot!(chosen(entry).unwrap_err(), @r#"
+        [
+            "there is no tool 'raed' to select (did you mean 'read'?)",
+            "expected a mapping, found a list ()",
+            "this does not say which tool is meant (add 'original_tool_name: …')",
+            "unknown key 'nmae' (did you mean 'name'?)",
+            "'a-read' is asked for twice (give one of them another 'name')",
+        ]
+        "#);
+        insta::assert_debug_snapshot!(
+            chosen("name: a, tools: [read], requires_approval: [write, wrte]").unwrap_err(), @r#"
+        [
+            "'write' is not among the selected tools ()",
+            "there is no tool 'wrte' to select (did you mean 'write'?)",
+        ]
+        "#);
+    }
+}
