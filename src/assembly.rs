@@ -97,7 +97,7 @@ pub fn assemble(
         .events(events)
         .watch(watch)
         .build();
-    Ok(Assembly { host: Arc::new(host), configuration })
+    Ok(Assembly { host, configuration })
 }
 
 /// Ends everything: the providers, and then whatever their children left behind.

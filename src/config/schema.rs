@@ -144,7 +144,7 @@ fn check_tool(tool: &ToolDefinition, entry: Option<&Node>, problems: &mut Vec<Pr
             Some((_, node)) => Some(at_pointer(node, &pointer).place()),
             None => match &tool.origin {
                 crate::model::Origin::File(place) => Some(place.clone()),
-                crate::model::Origin::Server(_) => None,
+                crate::model::Origin::Server(_) | crate::model::Origin::Program => None,
             },
         };
         let spot = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::ToolHost;
+use super::nested::Nesting;
 use super::recorder::{Intent, Outcome, RecordError};
 use crate::model::{
     CallId, Event, Fault, FaultKind, JsonObject, Signal, Source, ToolDefinition, ToolResult,
@@ -18,6 +19,7 @@ pub(super) struct Ledger<'a> {
     tool: Arc<super::listings::Tool>,
     name: String,
     pub(super) call_id: CallId,
+    parent: Option<CallId>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
     /// What is wrong with the records of this call.
@@ -34,6 +36,7 @@ impl<'a> Ledger<'a> {
         host: &'a ToolHost,
         tool: Arc<super::listings::Tool>,
         call_id: CallId,
+        nesting: &Nesting,
         session: &str,
         arguments: &JsonObject,
         decision: &str,
@@ -43,6 +46,7 @@ impl<'a> Ledger<'a> {
         let masked = host.masker.arguments(arguments, &definition.input_schema);
         let written = host.recorder.intent(&Intent {
             call_id: &call_id,
+            parent: nesting.parent.as_ref(),
             tool: &name,
             server: server_of(definition),
             source: definition.source,
@@ -63,16 +67,28 @@ impl<'a> Ledger<'a> {
             }
             Err(RecordError::Lost(why)) => warnings.push(format!("not recorded: {why}")),
         }
-        host.events.emit(Event::CallStarted { call_id: call_id.clone(), tool: name.clone() });
+        let parent = nesting.parent.clone();
+        host.events.emit(Event::CallStarted {
+            call_id: call_id.clone(),
+            tool: name.clone(),
+            parent: parent.clone(),
+        });
         let started = host.clock.now();
-        Ok(Self { host, tool, name, call_id, started, attempts: 0, warnings, open: true })
+        Ok(Self { host, tool, name, call_id, parent, started, attempts: 0, warnings, open: true })
     }
 
     /// Writes the outcome of a call that was refused before it had an intent.
-    pub(super) fn refused(host: &ToolHost, tool: &ToolDefinition, call_id: &CallId, fault: &Fault) {
+    pub(super) fn refused(
+        host: &ToolHost,
+        tool: &ToolDefinition,
+        call_id: &CallId,
+        nesting: &Nesting,
+        fault: &Fault,
+    ) {
         let message = host.masker.text(fault.message());
         let written = host.recorder.outcome(&Outcome {
             call_id,
+            parent: nesting.parent.as_ref(),
             tool: &tool.name.full(),
             server: server_of(tool),
             failure: Some(fault.kind()),
@@ -114,6 +130,7 @@ impl<'a> Ledger<'a> {
         let message = fault.map(|fault| self.host.masker.text(fault.message()));
         let written = self.host.recorder.outcome(&Outcome {
             call_id: &self.call_id,
+            parent: self.parent.as_ref(),
             tool: &self.name,
             server: server_of(&self.tool.definition),
             failure: fault.map(Fault::kind),

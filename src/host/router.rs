@@ -318,7 +318,7 @@ fn exact<'a>(local: &'a [Answer], name: &str) -> Option<Candidate<'a>> {
         .filter_map(|answer| answer.snapshot.exact(name).map(|tool| (answer, tool)))
         .min_by_key(|(_, tool)| match &tool.definition.origin {
             Origin::File(place) => (place.line, place.column),
-            Origin::Server(_) => (u32::MAX, 0),
+            Origin::Server(_) | Origin::Program => (u32::MAX, 0),
         })
 }
 
