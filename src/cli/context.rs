@@ -308,6 +308,7 @@ mod tests {
             provides_tools: Vec::new(),
             retries: 0,
             requires_approval: false,
+            sandbox: None,
             place: node().place(),
             trust: ask(name),
         }

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    ANNOTATIONS, AUTH, DEFAULTS, KeyWord, PROFILE, RECORD, RULE, SERVER, SERVERS_FILE, TOOL,
-    TOOLS_FILE,
+    ANNOTATIONS, AUTH, DEFAULTS, KeyWord, PROFILE, RECORD, RULE, SANDBOX, SERVER, SERVERS_FILE,
+    TOOL, TOOLS_FILE,
 };
 use super::node::{Node, NodeValue};
 use super::spec::{Configuration, KindWords};
@@ -51,6 +51,7 @@ pub fn servers_file() -> Value {
         &[
             ("server", object(SERVER, &[])),
             ("auth", object(AUTH, &[])),
+            ("sandbox", object(SANDBOX, &[])),
             ("declared_tool", object(TOOL, &[])),
             ("annotations", object(ANNOTATIONS, &[])),
             ("defaults", object(DEFAULTS, &[])),

@@ -11,6 +11,7 @@ use secrecy::SecretString;
 
 use super::environment::Environment;
 use super::node::Node;
+use super::sandbox::SandboxSpec;
 use crate::model::{Place, Problem, ToolDefinition};
 
 /// Everything that was loaded.
@@ -215,6 +216,8 @@ pub struct ServerSpec {
     pub retries: u32,
     /// Every call needs approval.
     pub requires_approval: bool,
+    /// What its program may reach; `None` is everything the user can. Only for child processes.
+    pub sandbox: Option<SandboxSpec>,
     /// Where the entry stands.
     pub place: Place,
     /// Whether it may start things.

@@ -137,6 +137,7 @@ impl Server for Fake {
             state,
             transport: "stdio",
             endpoint: "fake".into(),
+            confinement: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
             server_info: None,

@@ -16,6 +16,7 @@ mod template;
 use crate::config::node::Node;
 use crate::config::spec::{Claim, KindWords, Site};
 use crate::provider::Kind;
+use crate::providers::confinement;
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {
@@ -64,5 +65,6 @@ fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
     if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
         lines.push("values may start an argument with '-'".to_owned());
     }
+    lines.extend(confinement::trust_lines(entry, base_dir));
     lines
 }
