@@ -7,9 +7,9 @@
 
 pub mod builtin;
 pub mod command;
+pub mod files;
 pub mod mcp;
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;
 
 #[cfg(test)]
