@@ -328,6 +328,7 @@ mod tests {
             base_dir: PathBuf::new(),
             place,
             defaults: None,
+            scopes: std::sync::Arc::default(),
             trust: ask(name),
         }
     }

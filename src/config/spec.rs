@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -138,6 +139,8 @@ pub struct Site<'a> {
     pub environment: &'a dyn Environment,
     /// The entry as it is written, before variables are filled in.
     pub written: &'a Node,
+    /// Named directories, as the entry's file may use them.
+    pub scopes: &'a BTreeMap<String, PathBuf>,
 }
 
 /// One internal tool, ready for its kind.
@@ -155,6 +158,9 @@ pub struct ToolSpec {
     pub place: Place,
     /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
     pub defaults: Option<Node>,
+    /// Named directories, as its file may use them: what a project's file says about a name holds
+    /// for the project's entries only, so that it cannot move an entry of the user.
+    pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// Whether it may start things.
     pub trust: Trust,
 }

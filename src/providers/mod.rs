@@ -7,11 +7,11 @@
 
 pub mod builtin;
 pub mod command;
+pub mod files;
 pub mod mcp;
 
 mod confinement;
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;
 
 #[cfg(test)]

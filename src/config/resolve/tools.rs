@@ -1,6 +1,7 @@
 //! Files of tools: lists of entries → [`ToolSpec`]s.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
 use crate::config::keys::{TOOL, canonical};
@@ -10,13 +11,10 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
+const LATER: [&str; 11] = [
     "python",
     "http",
     "api_client",
-    "files",
-    "langchain_toolkit",
-    "toolkit",
     "storage",
     "pipeline",
     "mailbox",
@@ -24,7 +22,6 @@ const LATER: [&str; 15] = [
     "script",
     "wasm",
     "rest",
-    "file_management",
     "function",
 ];
 
@@ -117,7 +114,12 @@ fn resolve(
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
     let trust = match (ask, &written) {
         (Some(starts), Some(written)) => {
-            let site = Site { base_dir: &file.base_dir, environment: file.environment, written };
+            let site = Site {
+                base_dir: &file.base_dir,
+                environment: file.environment,
+                written,
+                scopes: &file.scopes,
+            };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
                 Trust::Trusted
@@ -138,6 +140,7 @@ fn resolve(
         entry,
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
+        scopes: Arc::clone(&file.scopes),
         trust,
     }
 }
@@ -194,8 +197,6 @@ fn kind<'k>(
     let guess = [
         ("module", "python"),
         ("endpoint_url", "http"),
-        ("toolkit", "files"),
-        ("toolkit_class", "files"),
         ("storage_type", "storage"),
         ("component", "storage"),
         ("openapi", "openapi"),
