@@ -7,9 +7,11 @@
 
 pub mod builtin;
 pub mod command;
+pub mod mailbox;
 pub mod mcp;
+pub mod storage;
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
+mod engines;
 mod toolkit;
 
 #[cfg(test)]

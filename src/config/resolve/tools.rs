@@ -10,16 +10,14 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
+const LATER: [&str; 13] = [
     "python",
     "http",
     "api_client",
     "files",
     "langchain_toolkit",
     "toolkit",
-    "storage",
     "pipeline",
-    "mailbox",
     "openapi",
     "script",
     "wasm",
@@ -196,8 +194,6 @@ fn kind<'k>(
         ("endpoint_url", "http"),
         ("toolkit", "files"),
         ("toolkit_class", "files"),
-        ("storage_type", "storage"),
-        ("component", "storage"),
         ("openapi", "openapi"),
         ("steps", "pipeline"),
     ]
