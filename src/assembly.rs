@@ -3,6 +3,8 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+mod stand_ins;
+
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -25,7 +27,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command, files};
+use crate::providers::{builtin, command, files, mailbox, storage};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
@@ -55,7 +57,7 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
-    vec![builtin::kind(), command::kind(), files::kind()]
+    vec![builtin::kind(), command::kind(), files::kind(), storage::kind(), mailbox::kind()]
 }
 
 /// How files speak of each kind.
@@ -74,6 +76,7 @@ pub fn assemble(
     events: EventSink,
 ) -> Result<Assembly, Fault> {
     let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
+    stand_ins::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();

@@ -8,10 +8,13 @@
 pub mod builtin;
 pub mod command;
 pub mod files;
+pub mod mailbox;
 pub mod mcp;
+pub mod storage;
 
 mod confinement;
 
+mod engines;
 mod toolkit;
 
 #[cfg(test)]

@@ -10,20 +10,8 @@ use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
-/// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 11] = [
-    "python",
-    "http",
-    "api_client",
-    "storage",
-    "pipeline",
-    "mailbox",
-    "openapi",
-    "script",
-    "wasm",
-    "rest",
-    "function",
-];
+/// Kinds that other builds have, to tell a typing error from a missing ability.
+const LATER: [&str; 4] = ["python", "http", "pipeline", "openapi"];
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
@@ -197,8 +185,6 @@ fn kind<'k>(
     let guess = [
         ("module", "python"),
         ("endpoint_url", "http"),
-        ("storage_type", "storage"),
-        ("component", "storage"),
         ("openapi", "openapi"),
         ("steps", "pipeline"),
     ]
