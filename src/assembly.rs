@@ -3,6 +3,7 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -25,7 +26,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command};
+use crate::providers::{builtin, command, python};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
@@ -55,12 +56,19 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
-    vec![builtin::kind(), command::kind()]
+    // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
+    // when no Python module is there.
+    vec![builtin::kind(), command::kind(), python::kind()]
 }
 
 /// How files speak of each kind.
 pub fn kind_words() -> Vec<KindWords> {
     kinds().into_iter().map(|kind| kind.words).collect()
+}
+
+/// What `--tools-module` stands for: a file of tools for [`LoadRequest::given`].
+pub fn tools_of_module(module: &str) -> (PathBuf, String) {
+    (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
 /// Reads the configuration and builds the host. Starts nothing.

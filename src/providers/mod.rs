@@ -8,7 +8,9 @@
 pub mod builtin;
 pub mod command;
 pub mod mcp;
+pub mod python;
 
+mod surroundings;
 #[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;
 

@@ -10,8 +10,7 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
-    "python",
+const LATER: [&str; 13] = [
     "http",
     "api_client",
     "files",
@@ -25,7 +24,6 @@ const LATER: [&str; 15] = [
     "wasm",
     "rest",
     "file_management",
-    "function",
 ];
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
@@ -192,7 +190,6 @@ fn kind<'k>(
         return Ok(found);
     }
     let guess = [
-        ("module", "python"),
         ("endpoint_url", "http"),
         ("toolkit", "files"),
         ("toolkit_class", "files"),

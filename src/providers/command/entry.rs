@@ -13,6 +13,7 @@ use super::template::Element;
 use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{Problem, Safety};
+use crate::providers::surroundings;
 use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
@@ -121,7 +122,7 @@ pub(super) fn read(spec: &ToolSpec, doubts: &mut Vec<Problem>) -> Result<Entry, 
             .map(|node| node.as_text().map(|path| spec.base_dir.join(path)))
             .transpose()?,
         base_dir: spec.base_dir.clone(),
-        env: env(entry)?,
+        env: surroundings::written(entry)?,
         env_keys,
         input,
         output: output(entry)?,
@@ -205,25 +206,6 @@ pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Proble
             .hint("name the program; arguments may stand in the elements after it")
             .at(node.place())),
     }
-}
-
-fn env(entry: &Node) -> Result<BTreeMap<String, String>, Problem> {
-    let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
-    let mut env = BTreeMap::new();
-    for (key, value) in node.as_map()? {
-        let text = value.as_scalar_text()?;
-        if !is_variable(&key.text) || text.contains('\0') {
-            return Err(Problem::error(format!("'{}' cannot be a variable", key.text))
-                .at(node.place_of(key)));
-        }
-        env.insert(key.text.clone(), text);
-    }
-    Ok(env)
-}
-
-/// Whether the system can carry a variable of this name.
-pub(super) fn is_variable(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 fn input(entry: &Node, arguments: &[Element], properties: &Properties) -> Result<Input, Problem> {
