@@ -15,7 +15,11 @@
 //! | P15 | writes to a memory store, and to a disk store, 8 in flight | P8's rate; appends with `fsync` |
 //! | P16 | a warm call of a Python function; of an HTTP tool | the function by itself; plain reqwest |
 
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and stops at a fault")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints, and stops at a fault"
+)]
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -72,9 +76,11 @@ impl Bench {
         let hello = json!({ "message": "hi" });
         call(&host, "null-echo", &hello).await;
         let mut raw = RawServer::start(&server);
-        let pairs = pairs(5_000, async |n| raw.calls(n), async |n| {
-            rate(n, 1, || call(&host, "null-echo", &hello)).await
-        })
+        let pairs = pairs(
+            5_000,
+            async |n| raw.calls(n),
+            async |n| rate(n, 1, || call(&host, "null-echo", &hello)).await,
+        )
         .await;
         let (floor, ours) = (pairs.medians.0, pairs.medians.1);
         let extra = ours - floor;
@@ -92,7 +98,8 @@ impl Bench {
     /// P12: what recording costs the caller.
     async fn records(&self) {
         let tools = "tools:\n  - { name: say, module: builtin.echo, function: echo }\n";
-        let off = "stats: { enabled: false }\naudit: { enabled: false }\nhistory: { enabled: false }\n";
+        let off =
+            "stats: { enabled: false }\naudit: { enabled: false }\nhistory: { enabled: false }\n";
         let (with, without) =
             (self.host("p12-on", tools, ""), self.host("p12-off", &format!("{tools}{off}"), ""));
         let arguments = json!({ "message": "hi" });
@@ -118,7 +125,10 @@ impl Bench {
             let each = rate(20_000, 8, || call(&host, "fast-write", &value)).await;
             rates.push(1.0 / each.as_secs_f64());
         }
-        println!("P15  {:.0} writes/s to memory at 8 in flight (bar: 0.8 x P8)", median(&mut rates));
+        println!(
+            "P15  {:.0} writes/s to memory at 8 in flight (bar: 0.8 x P8)",
+            median(&mut rates)
+        );
         let log = self.dir.join("fsync.log");
         let pairs = pairs(
             400,
@@ -126,7 +136,12 @@ impl Bench {
             async |n| rate(n, 8, || call(&host, "safe-write", &value)).await,
         )
         .await;
-        pairs.print("P15", "an append with fsync", "a write to disk, 8 in flight", "bar: 2 times it");
+        pairs.print(
+            "P15",
+            "an append with fsync",
+            "a write to disk, 8 in flight",
+            "bar: 2 times it",
+        );
         host.close().await;
     }
 
@@ -294,11 +309,8 @@ struct RawServer {
 
 impl RawServer {
     fn start(program: &Path) -> Self {
-        let mut child = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
         Self { child, answers }
     }

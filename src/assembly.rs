@@ -5,6 +5,7 @@
 
 mod stand_ins;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -27,7 +28,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command, files, mailbox, storage};
+use crate::providers::{builtin, command, files, mailbox, python, storage};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
@@ -57,12 +58,26 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
-    vec![builtin::kind(), command::kind(), files::kind(), storage::kind(), mailbox::kind()]
+    // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
+    // when no Python module is there.
+    vec![
+        builtin::kind(),
+        command::kind(),
+        python::kind(),
+        files::kind(),
+        storage::kind(),
+        mailbox::kind(),
+    ]
 }
 
 /// How files speak of each kind.
 pub fn kind_words() -> Vec<KindWords> {
     kinds().into_iter().map(|kind| kind.words).collect()
+}
+
+/// What `--tools-module` stands for: a file of tools for [`LoadRequest::given`].
+pub fn tools_of_module(module: &str) -> (PathBuf, String) {
+    (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
 /// Reads the configuration and builds the host. Starts nothing.

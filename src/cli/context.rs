@@ -155,6 +155,7 @@ impl Context {
         LoadRequest {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
+            given: self.global.tools_module.iter().map(|m| assembly::tools_of_module(m)).collect(),
             trust_all: self.trusts_all(),
         }
     }

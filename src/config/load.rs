@@ -134,6 +134,7 @@ impl Loader<'_> {
         let cwd = self.environment.cwd();
         let base_dir = match candidate.layer {
             Layer::Embedded => cwd.clone(),
+            _ if candidate.given.is_some() => cwd.clone(),
             _ => candidate.path.parent().map_or_else(|| cwd.clone(), Path::to_path_buf),
         };
         let default_cwd = match candidate.layer {
@@ -295,7 +296,7 @@ fn open_all(candidates: &[Candidate]) -> Vec<Result<(String, Parsed), Problem>> 
 
 /// Reads and parses one file.
 pub(super) fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
-    let (source, text) = if let Some(text) = candidate.embedded_text() {
+    let (source, text) = if let Some(text) = candidate.text() {
         (SourceText::new(&candidate.path, text), text.to_owned())
     } else {
         let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);

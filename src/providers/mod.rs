@@ -10,11 +10,12 @@ pub mod command;
 pub mod files;
 pub mod mailbox;
 pub mod mcp;
+pub mod python;
 pub mod storage;
 
 mod confinement;
-
 mod engines;
+mod surroundings;
 mod toolkit;
 
 #[cfg(test)]

@@ -318,9 +318,8 @@ fn enter(cage: &Cage) -> io::Result<()> {
         set_no_new_privs(true)?;
         // SAFETY: the call takes a descriptor, which is open for as long as `cage` is borrowed, and
         // flags; it reads and writes no memory of this process.
-        let entered = unsafe {
-            libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32)
-        };
+        let entered =
+            unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) };
         if entered != 0 {
             return Err(io::Error::last_os_error());
         }

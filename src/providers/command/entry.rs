@@ -15,6 +15,7 @@ use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::Problem;
 use crate::providers::confinement::{self, Life, Sandbox};
+use crate::providers::surroundings;
 use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
@@ -120,7 +121,7 @@ pub(super) fn read(
         doubts.extend(properties.unused(&arguments, spec));
     }
     let env_keys = entry.get("env_keys").map(Node::as_texts).transpose()?.unwrap_or_default();
-    let env = env(entry)?;
+    let env = surroundings::written(entry)?;
     let sandbox =
         confinement::read(spec, Life::Call, env.contains_key("HOME"), environment, doubts)?;
     Ok(Entry {
@@ -195,25 +196,6 @@ pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Proble
             .hint("name the program; arguments may stand in the elements after it")
             .at(node.place())),
     }
-}
-
-fn env(entry: &Node) -> Result<BTreeMap<String, String>, Problem> {
-    let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
-    let mut env = BTreeMap::new();
-    for (key, value) in node.as_map()? {
-        let text = value.as_scalar_text()?;
-        if !is_variable(&key.text) || text.contains('\0') {
-            return Err(Problem::error(format!("'{}' cannot be a variable", key.text))
-                .at(node.place_of(key)));
-        }
-        env.insert(key.text.clone(), text);
-    }
-    Ok(env)
-}
-
-/// Whether the system can carry a variable of this name.
-pub(super) fn is_variable(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 fn input(entry: &Node, arguments: &[Element], properties: &Properties) -> Result<Input, Problem> {

@@ -60,8 +60,7 @@ impl Cage {
         };
         match confinement.level {
             Level::Limits => {
-                cage.limits_are_final =
-                    powers()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
+                cage.limits_are_final = powers()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
             }
             Level::Landlock => cage.landlock(confinement)?,
             Level::Bwrap => cage.bwrap(confinement, program, cwd)?,

@@ -12,8 +12,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
+use super::Refusal;
 use super::support::unsupported;
-use super::{Refusal};
 
 /// Denied whatever their arguments.
 const DENIED: &[i64] = &[
@@ -84,8 +84,14 @@ pub(super) fn program(sockets: Sockets) -> Result<BpfProgram, Refusal> {
         Ok(())
     };
     let new_user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
-    let makes_user =
-        || SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(new_user), new_user);
+    let makes_user = || {
+        SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Qword,
+            SeccompCmpOp::MaskedEq(new_user),
+            new_user,
+        )
+    };
     let foreign = || {
         let unix = u64::from(libc::AF_UNIX.cast_unsigned());
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, unix)

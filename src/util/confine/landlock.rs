@@ -21,10 +21,7 @@ const DEVICE_ABI: u32 = 5;
 ///
 /// # Errors
 /// When a path cannot be opened or the kernel refuses a rule: every right is a hard requirement.
-pub(super) fn ruleset(
-    confinement: &Confinement,
-    scratch: &Path,
-) -> Result<OwnedFd, Refusal> {
+pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<OwnedFd, Refusal> {
     let abi = landlock_abi().unwrap_or_default();
     let rights = Rights::of(abi);
     let mut rules = Ruleset::default()
@@ -78,15 +75,15 @@ impl Rights {
         let all = AccessFs::from_all(known);
         // A device made in a directory would be a door out of it.
         let never = AccessFs::MakeBlock | AccessFs::MakeChar;
-        let devices =
-            if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
+        let devices = if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
         Self { all, read: AccessFs::from_read(known), write: all & !never & !devices }
     }
 }
 
 fn open(path: &Path) -> Result<PathFd, Refusal> {
     PathFd::new(path).map_err(|error| {
-        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        let why = std::error::Error::source(&error)
+            .map_or_else(|| error.to_string(), ToString::to_string);
         Refusal::Path { path: path.to_path_buf(), why }
     })
 }

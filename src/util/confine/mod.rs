@@ -21,12 +21,12 @@ mod system;
 mod bwrap;
 #[cfg(target_os = "linux")]
 mod cage;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
 mod landlock;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
 mod support;
 

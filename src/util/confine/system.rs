@@ -37,8 +37,7 @@ const MACHINE: [&str; 9] = [
 ];
 
 /// Devices that are no devices.
-const DEVICES: [&str; 5] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The settings of the system.
 const ETC: &str = "/etc";
@@ -166,7 +165,8 @@ mod tests {
         }
         let mut found = open_parts(etc.path(), ETC_DEPTH).unwrap();
         found.sort();
-        let names: Vec<_> = found.iter().map(|path| path.strip_prefix(etc.path()).unwrap()).collect();
+        let names: Vec<_> =
+            found.iter().map(|path| path.strip_prefix(etc.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("passwd"), Path::new("ssh/config"), Path::new("ssl")]);
         assert_eq!(open_parts(&etc.path().join("ssl"), ETC_DEPTH), None);
     }
