@@ -8,6 +8,7 @@
 pub mod builtin;
 pub mod command;
 pub mod mcp;
+pub mod pipeline;
 
 #[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;

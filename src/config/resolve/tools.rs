@@ -10,7 +10,7 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
+const LATER: [&str; 14] = [
     "python",
     "http",
     "api_client",
@@ -18,7 +18,6 @@ const LATER: [&str; 15] = [
     "langchain_toolkit",
     "toolkit",
     "storage",
-    "pipeline",
     "mailbox",
     "openapi",
     "script",
@@ -199,7 +198,6 @@ fn kind<'k>(
         ("storage_type", "storage"),
         ("component", "storage"),
         ("openapi", "openapi"),
-        ("steps", "pipeline"),
     ]
     .into_iter()
     .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
