@@ -28,7 +28,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command, files, mailbox, python, storage};
+use crate::providers::{builtin, command, files, mailbox, pipeline, python, storage};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
@@ -67,6 +67,7 @@ pub fn kinds() -> Vec<Kind> {
         files::kind(),
         storage::kind(),
         mailbox::kind(),
+        pipeline::kind(),
     ]
 }
 

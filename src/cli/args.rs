@@ -340,7 +340,8 @@ mod tests {
               --query <EXPR>         Print what this jq expression makes of the result
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
               --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  A variable for the tool; repeatable
+              --context <KEY=VALUE>  A variable for the tool (KEY=VALUE), or metadata of the call
+                                     (KEY:=JSON); repeatable
               --session <ID>         The session the call belongs to
               --ignore-tool-error    Exit with 0 although the tool says no
 

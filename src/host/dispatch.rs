@@ -59,7 +59,7 @@ impl ToolHost {
                     request: map_json(&preview.request, &mask),
                 },
                 decision: policy::decide(&self.policy, tool),
-                warnings: route.warnings,
+                warnings: [route.warnings, self.forewarnings(tool)].concat(),
             })
         };
         tokio::select! {

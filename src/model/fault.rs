@@ -174,6 +174,12 @@ impl Fault {
         self
     }
 
+    /// Says what the failure was part of: `words` stand before the message.
+    #[must_use]
+    pub fn within(self, words: &str) -> Self {
+        self.with(|b| b.message = format!("{words}: {}", b.message))
+    }
+
     /// Names the server the fault belongs to.
     #[must_use]
     pub fn server(self, server: impl Into<String>) -> Self {

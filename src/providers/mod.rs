@@ -10,6 +10,7 @@ pub mod command;
 pub mod files;
 pub mod mailbox;
 pub mod mcp;
+pub mod pipeline;
 pub mod python;
 pub mod storage;
 

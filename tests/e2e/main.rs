@@ -17,6 +17,7 @@ mod faults;
 mod fixture;
 mod hostile;
 mod hostile_text;
+mod pipelines;
 mod processes;
 mod readme;
 mod records;

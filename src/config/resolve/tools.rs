@@ -11,7 +11,7 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other builds have, to tell a typing error from a missing ability.
-const LATER: [&str; 3] = ["http", "pipeline", "openapi"];
+const LATER: [&str; 1] = ["openapi"];
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
@@ -182,7 +182,7 @@ fn kind<'k>(
     if let Some(found) = first(spec::Claim::Certain).or_else(|| first(spec::Claim::Fallback)) {
         return Ok(found);
     }
-    let guess = [("endpoint_url", "http"), ("openapi", "openapi"), ("steps", "pipeline")]
+    let guess = [("openapi", "openapi")]
         .into_iter()
         .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
     Err(match guess {
