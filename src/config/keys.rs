@@ -42,6 +42,7 @@ const PATTERNS: &str =
     r#"{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}"#;
 const BOOL: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
+const SIZE: &str = r#"{"type":["integer","string"],"minimum":1}"#;
 const DURATION: &str = r#"{"anyOf":[{"type":"number","minimum":0},{"type":"string","pattern":"^[0-9.]+ *(us|ms|s|sec|m|min|h|d)?$"}]}"#;
 const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
 const VALUES: &str =
@@ -154,7 +155,11 @@ pub const DEFAULTS: &[KeyWord] = &[
     key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
     key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
     key("base_url", TEXT, "What a relative endpoint_url is joined to."),
-    key("max_response_bytes", COUNT, "The largest response of an API tool."),
+    key(
+        "max_response_bytes",
+        SIZE,
+        "How much of a response of an API tool is kept, such as 256KiB.",
+    ),
 ];
 
 /// Keys of a profile.

@@ -7,10 +7,13 @@
 
 pub mod builtin;
 pub mod command;
+pub mod http;
 pub mod mcp;
 
 #[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;
+
+mod properties;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "each kind uses what it needs")]

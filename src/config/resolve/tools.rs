@@ -10,10 +10,8 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
+const LATER: [&str; 12] = [
     "python",
-    "http",
-    "api_client",
     "files",
     "langchain_toolkit",
     "toolkit",
@@ -23,7 +21,6 @@ const LATER: [&str; 15] = [
     "openapi",
     "script",
     "wasm",
-    "rest",
     "file_management",
     "function",
 ];
@@ -110,32 +107,38 @@ fn resolve(
 ) -> ToolSpec {
     // Trust is bound to what the file says, not to what variables hold today.
     let ask = words.starts.filter(|_| !file.trusted);
-    let written = ask.map(|_| entry.clone());
+    let written = entry.clone();
     file.expander().entry(&mut entry, words.expand, &mut findings.problems);
     let plain = ToolName::plain(name);
     let definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
-    let trust = match (ask, &written) {
-        (Some(starts), Some(written)) => {
-            let site = Site { base_dir: &file.base_dir, environment: file.environment, written };
+    let trust = match ask {
+        Some(starts) => {
+            let site = Site {
+                base_dir: &file.base_dir,
+                environment: file.environment,
+                written: &written,
+                defaults: file.defaults.as_ref(),
+            };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
                 Trust::Trusted
             } else {
                 let program = program(&entry).map(|argv| trust::program_lines(&argv, file));
                 let lines = [lines, program.unwrap_or_default()].concat();
-                let said = said_by_kind(written);
+                let said = said_by_kind(&written);
                 let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
                 gathered.gate.decide(name, file, &parts, &lines)
             }
         }
-        _ => Trust::Trusted,
+        None => Trust::Trusted,
     };
     ToolSpec {
         definition,
         kind: words.key,
         place: entry.place(),
         entry,
+        written,
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
         trust,
@@ -193,7 +196,6 @@ fn kind<'k>(
     }
     let guess = [
         ("module", "python"),
-        ("endpoint_url", "http"),
         ("toolkit", "files"),
         ("toolkit_class", "files"),
         ("storage_type", "storage"),

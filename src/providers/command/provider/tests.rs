@@ -53,8 +53,16 @@ impl Bench {
         definition.input_schema = Arc::new(schema);
         let base_dir = dir.path().to_path_buf();
         let trust = Trust::Trusted;
-        let spec =
-            ToolSpec { definition, kind: "command", entry, base_dir, place, defaults: None, trust };
+        let spec = ToolSpec {
+            definition,
+            kind: "command",
+            written: entry.clone(),
+            entry,
+            base_dir,
+            place,
+            defaults: None,
+            trust,
+        };
         Self { dir, spec }
     }
 
@@ -526,7 +534,12 @@ fn trust_sees_the_whole_of_it() {
     }));
     let starts = super::super::kind().words.starts.unwrap();
     let environment = FixedEnvironment::default();
-    let site = Site { base_dir: Path::new("/srv"), environment: &environment, written: &entry };
+    let site = Site {
+        base_dir: Path::new("/srv"),
+        environment: &environment,
+        written: &entry,
+        defaults: None,
+    };
     insta::assert_debug_snapshot!(starts(&entry, &site), @r#"
     [
         "program: ./run",
