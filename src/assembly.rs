@@ -3,21 +3,19 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+mod secrets;
 mod stand_ins;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use secrecy::ExposeSecret as _;
-
-use crate::audit::{AuditLog, Masker};
+use crate::audit::AuditLog;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::load::load;
-use crate::config::secrets::names_secret;
 use crate::config::spec::{
-    AuthSpec, Configuration, DisabledEntry, Endpoint, FileRole, KindWords, ProfileSpec, RecordSpec,
-    ServerSpec, ToolSpec,
+    Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
+    ToolSpec,
 };
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
@@ -28,7 +26,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command, files, mailbox, pipeline, python, storage};
+use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
 use crate::stats::Spool;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
@@ -64,6 +62,7 @@ pub fn kinds() -> Vec<Kind> {
         builtin::kind(),
         command::kind(),
         python::kind(),
+        http::kind(),
         files::kind(),
         storage::kind(),
         mailbox::kind(),
@@ -97,10 +96,10 @@ pub fn assemble(
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
     let watch = ListWatch::default();
-    let masker = masker(&configuration.servers);
+    let masker = secrets::masker(&configuration, environment.as_ref());
     let events = watch.sink(masker.events(events));
     let host = ToolHostBuilder::default()
-        .providers(internal_providers(&mut configuration, environment, &events))
+        .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &events))
         .policy(configuration.policy.clone())
         .approver(approver)
@@ -129,6 +128,7 @@ pub async fn close(host: &ToolHost) {
 /// One provider for each kind that has entries. What a kind refuses is added to the problems.
 fn internal_providers(
     configuration: &mut Configuration,
+    insecure: bool,
     environment: &Arc<dyn Environment>,
     events: &EventSink,
 ) -> Vec<Arc<dyn ToolProvider>> {
@@ -137,6 +137,7 @@ fn internal_providers(
         state_dir: environment.state_dir(),
         scopes: configuration.scopes.clone(),
         events: events.clone(),
+        insecure,
     };
     let mut providers = Vec::new();
     for kind in kinds() {
@@ -146,11 +147,15 @@ fn internal_providers(
             continue;
         }
         let built = (kind.build)(&specs, &context);
-        let refused = built.problems.iter().filter(|problem| problem.is_error());
-        configuration.disabled.extend(refused.filter_map(|problem| {
-            let (name, role) = (problem.entry.clone()?, FileRole::Tools);
-            Some(DisabledEntry { name, role, problem: problem.clone() })
-        }));
+        for problem in built.problems.iter().filter(|problem| problem.is_error()) {
+            let Some(name) = problem.entry.clone() else { continue };
+            // An entry may have several problems; the first stands for all where it is listed.
+            let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
+            if !configuration.disabled.iter().any(known) {
+                let (role, problem) = (FileRole::Tools, problem.clone());
+                configuration.disabled.push(DisabledEntry { name, role, problem });
+            }
+        }
         configuration.problems.extend(built.problems);
         providers.extend(built.providers);
     }
@@ -210,32 +215,4 @@ fn recorders(
     });
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
     RecorderSet::new(audit, spool, Arc::new(SystemClock), events.clone(), user)
-}
-
-/// The values that must never be recorded or shown, by the names they have in the files.
-fn masker(servers: &[ServerSpec]) -> Masker {
-    let mut secrets: Vec<(&str, &str)> = Vec::new();
-    for server in servers {
-        match &server.endpoint {
-            Endpoint::Stdio { env, .. } => secrets.extend(
-                env.iter()
-                    .filter(|(name, _)| names_secret(name))
-                    .map(|(name, value)| (name.as_str(), value.expose_secret())),
-            ),
-            Endpoint::Http { headers, auth, .. } => {
-                secrets.extend(
-                    headers
-                        .iter()
-                        .filter(|(name, _)| {
-                            names_secret(name) || name.eq_ignore_ascii_case("cookie")
-                        })
-                        .map(|(name, value)| (name.as_str(), value.expose_secret())),
-                );
-                if let AuthSpec::Bearer { token, variable } = auth {
-                    secrets.push((variable.as_deref().unwrap_or("token"), token.expose_secret()));
-                }
-            }
-        }
-    }
-    Masker::new(secrets)
 }

@@ -377,6 +377,7 @@ mod tests {
             ),
             kind: "command",
             entry: node(),
+            written: node(),
             base_dir: PathBuf::new(),
             place,
             defaults: None,

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::problem::Place;
 
@@ -138,6 +139,20 @@ impl Phase {
     }
 }
 
+/// What whoever made a fault knows about trying again. The host counts the attempts and waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Again {
+    /// Nothing: the fault's kind decides.
+    #[default]
+    Unsaid,
+    /// Another attempt would be of no use, or could do harm.
+    Never,
+    /// Another attempt may work, after the usual pause.
+    Soon,
+    /// Another attempt may work, and not before this much time has passed.
+    After(Duration),
+}
+
 /// One failure. Cheap to clone; text in it may be untrusted and is made safe only when shown.
 #[derive(Debug, Clone)]
 pub struct Fault(Arc<Body>);
@@ -152,6 +167,7 @@ struct Body {
     details: Vec<String>,
     place: Option<Place>,
     data: Option<serde_json::Value>,
+    again: Again,
 }
 
 impl Fault {
@@ -166,6 +182,7 @@ impl Fault {
             details: Vec::new(),
             place: None,
             data: None,
+            again: Again::Unsaid,
         }))
     }
 
@@ -222,6 +239,12 @@ impl Fault {
         self.with(|b| b.data = Some(data))
     }
 
+    /// Says whether another attempt makes sense.
+    #[must_use]
+    pub fn again(self, again: Again) -> Self {
+        self.with(|b| b.again = again)
+    }
+
     /// The same fault with every text in it rewritten, evidence included.
     #[must_use]
     pub fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
@@ -266,6 +289,11 @@ impl Fault {
     /// The spot in a file, when the cause is in one.
     pub fn at_place(&self) -> Option<&Place> {
         self.0.place.as_ref()
+    }
+
+    /// Whether another attempt makes sense.
+    pub fn tried_again(&self) -> Again {
+        self.0.again
     }
 
     /// Machine-readable evidence.

@@ -8,6 +8,7 @@
 pub mod builtin;
 pub mod command;
 pub mod files;
+pub mod http;
 pub mod mailbox;
 pub mod mcp;
 pub mod pipeline;
@@ -18,6 +19,8 @@ mod confinement;
 mod engines;
 mod surroundings;
 mod toolkit;
+
+mod properties;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "each kind uses what it needs")]
