@@ -66,9 +66,9 @@ impl ToolHost {
 
         // A name that a file declares for a provider which is no server, but has to be asked for the
         // rest of the definition: nobody else is.
-        let owner = self.remote().find(|member| {
-            member.server.is_none() && member.declared().exact(name).is_some()
-        });
+        let owner = self
+            .remote()
+            .find(|member| member.server.is_none() && member.declared().exact(name).is_some());
         if let Some(owner) = owner {
             let answers = ask(&[owner], limit).await;
             return match exact(&answers.good, name) {

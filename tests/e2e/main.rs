@@ -18,6 +18,7 @@ mod fixture;
 mod hostile;
 mod hostile_text;
 mod processes;
+mod python;
 mod readme;
 mod records;
 mod room;

@@ -114,19 +114,26 @@ mod tests {
     #[test]
     fn a_result_that_says_so_is_taken_apart() {
         let good = of_value(json!({ "success": true, "output": [1], "metadata": { "rows": 1 } }));
-        assert!(good.success && good.output == json!([1]) && good.meta == Some(json!({ "rows": 1 })));
+        assert!(
+            good.success && good.output == json!([1]) && good.meta == Some(json!({ "rows": 1 }))
+        );
         let bad = of_value(json!({ "success": false, "error": "no such table", "output": null }));
         assert!(!bad.success && bad.output == json!("no such table"));
         let told = of_value(json!({ "success": false, "error": { "message": "m", "code": 7 } }));
         let fault = told.fault.unwrap();
-        assert_eq!((fault.message(), fault.evidence()), ("m", Some(&json!({ "message": "m", "code": 7 }))));
+        assert_eq!(
+            (fault.message(), fault.evidence()),
+            ("m", Some(&json!({ "message": "m", "code": 7 })))
+        );
         let more = of_value(json!({ "success": true, "output": 1, "rows": 5 }));
         assert_eq!(more.meta, Some(json!({ "rows": 5 })));
     }
 
     #[test]
     fn other_values_are_the_result() {
-        for value in [json!({ "success": true }), json!({ "success": "yes", "output": 1 }), json!(null)] {
+        for value in
+            [json!({ "success": true }), json!({ "success": "yes", "output": 1 }), json!(null)]
+        {
             let result = of_value(value.clone());
             assert!(result.success && result.output == value, "{value}");
         }

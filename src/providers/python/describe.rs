@@ -41,9 +41,9 @@ pub(super) async fn functions(
     runner: &Runner,
     wanted: &[(&Entry, &str)],
 ) -> Vec<Result<Described, Fault>> {
-    let each = wanted.iter().map(|(entry, function)| {
-        ask::<Described>(runner, entry, (Op::Describe, Some(function)))
-    });
+    let each = wanted
+        .iter()
+        .map(|(entry, function)| ask::<Described>(runner, entry, (Op::Describe, Some(function))));
     let told = join_all(each).await;
     let keys: Vec<_> = wanted.iter().map(|(entry, _)| runner.key(entry, None).ok()).collect();
     let news: Vec<_> = wanted
@@ -93,3 +93,6 @@ async fn ask<T: DeserializeOwned>(
     serde_json::from_value(value)
         .map_err(|error| Fault::internal(format!("a description cannot be read: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,7 +64,8 @@ impl ToolProvider for ModuleProvider {
             listing.problems.push(self.place(Problem::warning(message)));
         }
         if told.functions.is_empty() {
-            let message = format!("'{module}' has no public function with types for all parameters");
+            let message =
+                format!("'{module}' has no public function with types for all parameters");
             listing.problems.push(self.place(Problem::warning(message)));
         }
         for function in told.functions {

@@ -146,9 +146,8 @@ impl ToolProvider for PythonProvider {
             return Ok(Listing { tools: self.declared(), ..Listing::default() });
         };
         let known = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing: Vec<usize> = (0..self.tools.len())
-            .filter(|at| known.get(*at).is_none_or(Option::is_none))
-            .collect();
+        let missing: Vec<usize> =
+            (0..self.tools.len()).filter(|at| known.get(*at).is_none_or(Option::is_none)).collect();
         let wanted: Vec<(&Entry, &str)> = missing
             .iter()
             .filter_map(|at| self.tools.get(*at))

@@ -97,8 +97,11 @@ impl Found {
             let name = file.strip_prefix(root).unwrap_or(file).as_os_str().as_encoded_bytes();
             let size = std::fs::metadata(file).map_or(0, |meta| meta.len());
             read += size;
-            let content =
-                if read > MOST_BYTES { Vec::new() } else { std::fs::read(file).unwrap_or_default() };
+            let content = if read > MOST_BYTES {
+                Vec::new()
+            } else {
+                std::fs::read(file).unwrap_or_default()
+            };
             for part in [name, &size.to_be_bytes(), &content] {
                 hash.update((part.len() as u64).to_be_bytes());
                 hash.update(part);

@@ -168,7 +168,11 @@ impl Lines {
     ///
     /// # Errors
     /// When a line is too long.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), TooLong> {
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), TooLong> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             match piece.split_last() {
                 Some((b'\n', text)) if self.open.is_empty() => take(text),
@@ -198,7 +202,9 @@ mod tests {
         let mut lines = Lines::default();
         let mut seen = Vec::new();
         for piece in [&b"{\"a"[..], b"\":1}\n{}", b"\n\nrest"] {
-            lines.feed(piece, |line| seen.push(String::from_utf8_lossy(line).into_owned())).unwrap();
+            lines
+                .feed(piece, |line| seen.push(String::from_utf8_lossy(line).into_owned()))
+                .unwrap();
         }
         assert_eq!(seen, ["{\"a\":1}", "{}", ""]);
     }
@@ -213,7 +219,8 @@ mod tests {
 
     #[test]
     fn null_is_a_result() {
-        let told: Told<'_> = serde_json::from_str(r#"{"id":1,"warnings":[],"result":null}"#).unwrap();
+        let told: Told<'_> =
+            serde_json::from_str(r#"{"id":1,"warnings":[],"result":null}"#).unwrap();
         assert!(told.id == Some(1) && told.result.is_none() && told.error.is_none());
     }
 

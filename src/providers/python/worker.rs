@@ -106,9 +106,8 @@ impl Worker {
         events: EventSink,
     ) -> Result<Self, Fault> {
         let path = program.path.display();
-        let process = Process::start(program).map_err(|error| {
-            Fault::unreachable(format!("'{path}' could not be started: {error}"))
-        });
+        let process = Process::start(program)
+            .map_err(|error| Fault::unreachable(format!("'{path}' could not be started: {error}")));
         let mut process = process.map_err(|fault| fault.phase(Phase::Start))?;
         let (requests, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
