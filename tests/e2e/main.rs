@@ -19,6 +19,7 @@ mod hostile;
 mod hostile_text;
 mod pipelines;
 mod processes;
+mod python;
 mod readme;
 mod records;
 mod room;

@@ -93,3 +93,6 @@ async fn ask<T: DeserializeOwned>(
     serde_json::from_value(value)
         .map_err(|error| Fault::internal(format!("a description cannot be read: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use super::{interpreter, sources};
 use crate::config::environment::Environment;
 use crate::model::fault::Signal;
 use crate::model::{Fault, FaultKind, JsonObject, Phase, ToolContext};
-use crate::provider::KindContext;
+use crate::provider::{KindContext, permit};
 use crate::providers::surroundings;
 
 /// Runs what entries name.
@@ -56,7 +56,7 @@ impl Runner {
 
     /// What stands between a call and the function, as far as it shows without starting anything.
     pub(super) fn obstacle(&self, entry: &Entry) -> Option<Fault> {
-        let checks = [entry.permit(), self.interpreter(entry).map(drop), require_root(entry)];
+        let checks = [permit(&entry.trust), self.interpreter(entry).map(drop), require_root(entry)];
         checks.into_iter().find_map(Result::err)
     }
 
@@ -71,7 +71,7 @@ impl Runner {
         context: &ToolContext,
         origin: &str,
     ) -> Result<Reply, Fault> {
-        entry.permit()?;
+        permit(&entry.trust)?;
         require_root(entry)?;
         let session = entry.by_session.then_some(context.session_id.as_str());
         let key = self.key(entry, session)?;

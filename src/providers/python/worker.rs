@@ -39,6 +39,9 @@ const MOST_EVENTS: u32 = 10_000;
 /// How many lines of stderr are told when a worker dies.
 const SHOWN_LINES: usize = 20;
 
+/// How a line of a traceback begins that is about the program of ours in the worker.
+const OURS: &str = "File \"<toolhost";
+
 /// An answer to a request.
 pub(super) struct Reply {
     /// The result, as JSON text; absent for `null`.
@@ -311,19 +314,29 @@ impl Driver {
         let (mut out, mut err) = (process.stdout.take(), process.stderr.take());
         let (mut out_piece, mut err_piece) = (vec![0; 64 << 10], vec![0; 8 << 10]);
         let shared = Arc::clone(&self.shared);
+        let mut just_read_err = false;
         let end = loop {
+            // What was printed comes before the answer that follows it, and yet a flood of it holds up
+            // no answer: the two take turns.
+            let err_first = !just_read_err;
+            just_read_err = false;
             tokio::select! {
+                biased;
+                () = shared.kill.cancelled() => break End::Condemned,
+                () = shared.close.cancelled() => break End::Closed,
+                count = read(&mut err, &mut err_piece), if err.is_some() && err_first => {
+                    just_read_err = true;
+                    match count {
+                        0 => err = None,
+                        count => self.complaints(err_piece.get(..count).unwrap_or_default()),
+                    }
+                }
                 count = read(&mut out, &mut out_piece), if out.is_some() => match count {
                     0 => out = None,
                     count => self.answers(out_piece.get(..count).unwrap_or_default()),
                 },
-                count = read(&mut err, &mut err_piece), if err.is_some() => match count {
-                    0 => err = None,
-                    count => self.complaints(err_piece.get(..count).unwrap_or_default()),
-                },
                 status = process.exited() => break End::Exited(status),
-                () = shared.kill.cancelled() => break End::Condemned,
-                () = shared.close.cancelled() => break End::Closed,
+                () = std::future::ready(()), if !err_first => {}
             }
         };
         let mut pipes = (out, err);
@@ -373,7 +386,8 @@ impl Driver {
 
     /// Tells everybody who waits that there will be no answer.
     fn tell(self, fault: Fault) {
-        let mut fault = fault.details(self.tail.last(SHOWN_LINES));
+        let last = self.tail.last(SHOWN_LINES).into_iter();
+        let mut fault = fault.details(last.filter(|line| !line.contains(OURS)));
         if self.strays > 0 {
             fault = fault.detail(format!("{} of its lines could not be read", self.strays));
         }
