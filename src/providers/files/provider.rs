@@ -130,7 +130,7 @@ fn define(
     definition.output_schema = operation.output_schema().map(Arc::new);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
     let said = &spec.definition.annotations;
-    let mut annotations = operation.annotations();
+    let mut annotations = operation.annotations(entry.vocabulary);
     annotations.title.clone_from(&said.title);
     // The host asks about every tool that calls itself destructive. `requires_approval: false` is
     // the word of whoever wrote the entry about a tool of this program, so the hint is left unsaid;

@@ -35,7 +35,7 @@ pub(super) fn copy(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, F
     }
     let mut size = 0;
     let warnings = target.put(Some(metadata.mode()), !overwrite, |new| {
-        size = fill::from(job, file, new, u64::MAX)?;
+        size = fill::from(job, &file, new, u64::MAX)?;
         Ok(())
     })?;
     let (from, to, size) = (from.shown(), to.shown(), units::show_size(size));
