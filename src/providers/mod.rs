@@ -13,5 +13,4 @@ pub mod mcp;
 mod toolkit;
 
 #[cfg(test)]
-#[expect(dead_code, reason = "each kind uses what it needs")]
 mod bench;

@@ -59,7 +59,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
         }
         // What is wrong with the selection is told together with the rest.
         Err(mut problems) => {
-            let words = super::table::Vocabulary::LangChain;
+            let words = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
                 problems.extend(toolkit::choose(spec, words.offers()).err().unwrap_or_default());
             }
