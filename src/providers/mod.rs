@@ -23,5 +23,4 @@ mod toolkit;
 mod properties;
 
 #[cfg(test)]
-#[expect(dead_code, reason = "each kind uses what it needs")]
 mod bench;

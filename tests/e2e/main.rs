@@ -14,6 +14,7 @@ mod behaviours;
 mod catalogues;
 mod examples;
 mod faults;
+mod files;
 mod fixture;
 mod hostile;
 mod hostile_text;

@@ -119,7 +119,7 @@ fn known_toolkit(entry: &Node) -> Result<(), Problem> {
 }
 
 /// Toolkits, and entries that use their words, have LangChain's names.
-fn vocabulary(entry: &Node) -> Vocabulary {
+pub(super) fn vocabulary(entry: &Node) -> Vocabulary {
     let said = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
     match said {

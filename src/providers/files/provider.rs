@@ -59,7 +59,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
         }
         // What is wrong with the selection is told together with the rest.
         Err(mut problems) => {
-            let words = super::table::Vocabulary::LangChain;
+            let words = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
                 problems.extend(toolkit::choose(spec, words.offers()).err().unwrap_or_default());
             }
@@ -130,7 +130,7 @@ fn define(
     definition.output_schema = operation.output_schema().map(Arc::new);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
     let said = &spec.definition.annotations;
-    let mut annotations = operation.annotations();
+    let mut annotations = operation.annotations(entry.vocabulary);
     annotations.title.clone_from(&said.title);
     // The host asks about every tool that calls itself destructive. `requires_approval: false` is
     // the word of whoever wrote the entry about a tool of this program, so the hint is left unsaid;

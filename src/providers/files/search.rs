@@ -81,6 +81,9 @@ impl Wanted {
             return Err(Fault::usage("nothing says what to look for")
                 .hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
         }
+        if [glob, text].into_iter().flatten().any(str::is_empty) {
+            return Err(Fault::usage("what is looked for is empty"));
+        }
         if [glob, text].into_iter().flatten().any(|pattern| pattern.len() > PATTERN) {
             return Err(Fault::usage(format!("a pattern has at most {PATTERN} bytes")));
         }
@@ -92,7 +95,13 @@ impl Wanted {
                 .size_limit(1 << 20)
                 .dfa_size_limit(4 << 20)
                 .build()
-                .map_err(|error| Fault::usage(format!("'text' is no expression: {error}")))
+                .map_err(|error| {
+                    // Its message is a drawing of several lines, of which the last says why.
+                    let words = error.to_string();
+                    let why = words.lines().last().unwrap_or_default();
+                    let why = why.strip_prefix("error: ").unwrap_or(why);
+                    Fault::usage(format!("'text' is no regular expression: {why}"))
+                })
         });
         Ok(Self {
             glob: glob.map(Names::read).transpose()?,
