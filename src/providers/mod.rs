@@ -15,5 +15,4 @@ mod engines;
 mod toolkit;
 
 #[cfg(test)]
-#[expect(dead_code, reason = "each kind uses what it needs")]
 mod bench;
