@@ -43,8 +43,7 @@ const PATTERNS: &str =
 const BOOL: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 const DURATION: &str = r#"{"anyOf":[{"type":"number","minimum":0},{"type":"string","pattern":"^[0-9.]+ *(us|ms|s|sec|m|min|h|d)?$"}]}"#;
-const SIZE: &str =
-    r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"string","pattern":"^[0-9]+ *[kKMG]?i?B?$"}]}"#;
+const SIZE: &str = r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"string","pattern":"^[0-9]+ *[kKMG]?i?B?$"}]}"#;
 const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
 const VALUES: &str =
     r#"{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}"#;

@@ -200,10 +200,8 @@ fn level(node: &Node) -> Result<SandboxLevel, Problem> {
     let word = node.as_text()?;
     SandboxLevel::parse(word).ok_or_else(|| {
         let words = ["none", "auto", "limits", "landlock", "bwrap"];
-        let problem = Problem::error(format!(
-            "'{word}' is no sandbox; it is one of {}",
-            words.join(", ")
-        ));
+        let problem =
+            Problem::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
         match keys::suggestion(word, words.into_iter()) {
             Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
             None => problem,
@@ -274,20 +272,37 @@ mod tests {
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(
             spec.unwrap().lines(),
-            ["sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"]
+            [
+                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
+            ]
         );
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         let problems = |yaml| of(yaml).1.join("\n");
-        assert_eq!(problems("landlok"), "'landlok' is no sandbox; it is one of none, auto, limits, landlock, bwrap (did you mean 'landlock'?)");
+        assert_eq!(
+            problems("landlok"),
+            "'landlok' is no sandbox; it is one of none, auto, limits, landlock, bwrap (did you mean 'landlock'?)"
+        );
         assert_eq!(problems("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
-        assert_eq!(problems("{ cpu: 500ms }"), "a limit of processor time is in whole seconds, 1 or more");
+        assert_eq!(
+            problems("{ cpu: 500ms }"),
+            "a limit of processor time is in whole seconds, 1 or more"
+        );
         assert_eq!(problems("{ memory: lots }"), "expected a size such as 256MiB, found text");
-        assert_eq!(problems("{ processes: 0 }"), "expected a whole number, 1 or more, found a number");
-        assert_eq!(problems("3"), "expected none, auto, limits, landlock, bwrap, or a mapping, found a number");
-        assert!(problems("{ level: limits, network: false }").contains("'network' has no effect at the level 'limits'"));
+        assert_eq!(
+            problems("{ processes: 0 }"),
+            "expected a whole number, 1 or more, found a number"
+        );
+        assert_eq!(
+            problems("3"),
+            "expected none, auto, limits, landlock, bwrap, or a mapping, found a number"
+        );
+        assert!(
+            problems("{ level: limits, network: false }")
+                .contains("'network' has no effect at the level 'limits'")
+        );
         assert!(problems("{ level: none, memory: 1 }").contains("'memory' has no effect"));
     }
 }

@@ -258,7 +258,7 @@ impl Sandbox {
             given.dedup();
             confinement.read.extend(given);
             if cwd.is_none() {
-                own.push("the directory it is called from, unless that holds your home");
+                own.push("the directory it is called from (unless your home is in it)");
             }
         }
         let verb = if level.confines() { "confined by" } else { "bounded by" };
@@ -282,13 +282,18 @@ pub(crate) fn refused(refusal: &Refusal) -> Fault {
         .phase(Phase::Start);
     match refusal {
         Refusal::Unsupported { remedy, .. } => fault.hint(remedy.clone()),
-        Refusal::Path { .. } => fault.hint("'sandbox' in the entry names it: make it, or leave it out"),
+        Refusal::Path { .. } => {
+            fault.hint("'sandbox' in the entry names it: make it, or leave it out")
+        }
         Refusal::Failed(_) => fault,
     }
 }
 
 /// A failed start as a fault; `text` words what the system said.
-pub(crate) fn not_started(error: &StartError, text: impl FnOnce(&std::io::Error) -> String) -> Fault {
+pub(crate) fn not_started(
+    error: &StartError,
+    text: impl FnOnce(&std::io::Error) -> String,
+) -> Fault {
     match error {
         StartError::Refused(refusal) => refused(refusal),
         StartError::System(error) => Fault::unreachable(text(error)).phase(Phase::Start),

@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 use rustix::fs::{FileType, fstat};
 
@@ -21,10 +21,7 @@ const DEVICE_ABI: u32 = 5;
 ///
 /// # Errors
 /// When a path cannot be opened or the kernel refuses a rule: every right is a hard requirement.
-pub(super) fn ruleset(
-    confinement: &Confinement,
-    scratch: &Path,
-) -> Result<OwnedFd, Refusal> {
+pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<OwnedFd, Refusal> {
     let abi = landlock_abi().unwrap_or_default();
     let rights = Rights::of(abi);
     let mut rules = Ruleset::default()
@@ -34,13 +31,16 @@ pub(super) fn ruleset(
     if !confinement.network && abi >= TCP_ABI {
         rules = rules.handle_access(AccessNet::from_all(ABI::V4)).map_err(failed)?;
     }
-    if abi >= SCOPES_ABI {
-        rules = rules.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
+    let scopes = scopes();
+    if !scopes.is_empty() {
+        rules = rules.scope(scopes).map_err(failed)?;
     }
     let mut rules = rules.create().map_err(failed)?;
     if confinement.system {
         // What goes away between the look and the opening is no loss: it is not asked for.
-        for path in system::shared().into_iter().chain(system::machine()) {
+        let shared = system::shared();
+        let parts = shared.parted.into_iter().flat_map(|(_, parts)| parts.open);
+        for path in shared.whole.into_iter().chain(parts).chain(system::machine()) {
             if let Ok(fd) = PathFd::new(&path) {
                 rules = allow(rules, fd, rights.read)?;
             }
@@ -58,6 +58,12 @@ pub(super) fn ruleset(
     }
     let fd: Option<OwnedFd> = rules.into();
     fd.ok_or_else(|| Refusal::Failed("the kernel gave no ruleset".into()))
+}
+
+/// What is kept inside beside files: signals and abstract sockets, where the kernel can.
+pub(super) fn scopes() -> BitFlags<Scope> {
+    let known = if landlock_abi() >= Some(SCOPES_ABI) { ABI::V6 } else { ABI::V5 };
+    Scope::from_all(known)
 }
 
 /// Sets of rights, by what this kernel knows.
@@ -78,15 +84,15 @@ impl Rights {
         let all = AccessFs::from_all(known);
         // A device made in a directory would be a door out of it.
         let never = AccessFs::MakeBlock | AccessFs::MakeChar;
-        let devices =
-            if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
+        let devices = if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
         Self { all, read: AccessFs::from_read(known), write: all & !never & !devices }
     }
 }
 
 fn open(path: &Path) -> Result<PathFd, Refusal> {
     PathFd::new(path).map_err(|error| {
-        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        let why = std::error::Error::source(&error)
+            .map_or_else(|| error.to_string(), ToString::to_string);
         Refusal::Path { path: path.to_path_buf(), why }
     })
 }

@@ -130,7 +130,9 @@ fn count_of_tasks() -> u64 {
     let Ok(processes) = std::fs::read_dir("/proc") else { return 0 };
     processes
         .flatten()
-        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
+        .filter(|entry| {
+            entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
+        })
         .filter_map(|entry| std::fs::metadata(entry.path().join("task")).ok())
         .filter(|tasks| tasks.uid() == own)
         // The directory has one link for each task beside its own two.
@@ -170,10 +172,7 @@ mod tests {
 
     #[test]
     fn limits_are_put_in_words() {
-        assert_eq!(
-            limits().describe().join("; "),
-            "memory 256 MiB; cpu 5 s; files up to 64 MiB"
-        );
+        assert_eq!(limits().describe().join("; "), "memory 256 MiB; cpu 5 s; files up to 64 MiB");
         assert!(Limits::default().describe().is_empty());
     }
 

@@ -25,7 +25,9 @@ const BWRAP: [&str; 5] = [
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 ];
-/// How long the trial of bubblewrap may take.
+/// How often the trial of bubblewrap is looked at.
+const STEP: Duration = Duration::from_millis(1);
+/// How long it may take.
 const TRIAL: Duration = Duration::from_secs(5);
 
 /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
@@ -73,7 +75,9 @@ fn landlock_usable() -> Result<(), Refusal> {
     match landlock_abi() {
         None => Err(unsupported("this kernel has no Landlock, or it is switched off", remedy)),
         Some(abi) if abi < LEAST_ABI => Err(unsupported(
-            format!("this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {LEAST_ABI} can (Linux 6.2)"),
+            format!(
+                "this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {LEAST_ABI} can (Linux 6.2)"
+            ),
             remedy,
         )),
         Some(_) => Ok(()),
@@ -88,12 +92,15 @@ pub(super) fn unsupported(missing: impl Into<String>, remedy: impl Into<String>)
 pub fn shortcomings(confinement: &Confinement) -> Vec<String> {
     let mut found = Vec::new();
     if confinement.limits.processes.is_none() && is_superuser() {
-        found.push("the number of its processes: the superuser is exempt from that limit".to_owned());
+        found.push(
+            "the number of its processes: the superuser is exempt from that limit".to_owned(),
+        );
     }
     if confinement.level == Level::Landlock {
         let abi = landlock_abi().unwrap_or_default();
         if abi < SCOPES_ABI {
-            found.push("signals to your other programs (Landlock does it from ABI 6 on)".to_owned());
+            found
+                .push("signals to your other programs (Landlock does it from ABI 6 on)".to_owned());
         }
         if abi < UNIX_ABI && confinement.network {
             found.push("Unix sockets (Landlock does it from ABI 9 on)".to_owned());
@@ -110,11 +117,9 @@ pub(super) fn working_bwrap() -> Result<&'static Path, Refusal> {
     static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
     check(Level::Bwrap)?;
     let path = bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
-    WORKING
-        .get_or_init(|| trial(path))
-        .clone()
-        .map(|()| path)
-        .map_err(|why| unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'"))
+    WORKING.get_or_init(|| trial(path)).clone().map(|()| path).map_err(|why| {
+        unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'")
+    })
 }
 
 fn trial(bwrap: &Path) -> Result<(), String> {
@@ -131,7 +136,6 @@ fn trial(bwrap: &Path) -> Result<(), String> {
     let (mut child, _awaited) = Awaited::start(|| command.spawn(), std::process::Child::id)
         .map_err(|why| why.to_string())?;
     // No clock is needed: the steps are counted.
-    const STEP: Duration = Duration::from_millis(1);
     for _ in 0..TRIAL.as_millis() {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
