@@ -21,6 +21,7 @@ mod processes;
 mod readme;
 mod records;
 mod room;
+mod sandbox;
 mod support;
 mod terminal;
 mod tidy;
