@@ -24,6 +24,7 @@ mod python;
 mod readme;
 mod records;
 mod room;
+mod sandbox;
 mod storage;
 mod support;
 mod terminal;
