@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[&[&str]] = &[
     &["util"],
     &["model"],
-    &["config", "catalogue", "formats", "stats", "audit"],
+    &["config", "catalogue", "formats", "stats", "audit", "history"],
     &["provider", "mcp"],
     &["host", "providers"],
     &["bench", "serve"],

@@ -1,5 +1,6 @@
 //! One file for each command: its arguments, whose doc comments are the help, and what it does.
 
+pub mod audit;
 pub mod call;
 pub mod completions;
 pub mod config;

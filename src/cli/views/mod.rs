@@ -3,6 +3,7 @@
 //! Owns: what is shown of a thing, and the documented JSON shapes. Pure: no input, no output, no
 //! clock.
 
+pub mod audit;
 pub mod catalogue;
 pub mod configuration;
 pub mod outcome;
