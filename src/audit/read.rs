@@ -42,6 +42,8 @@ pub struct AuditedCall {
     pub user: Option<String>,
     /// The session.
     pub session: Option<String>,
+    /// The call this one was part of.
+    pub parent: Option<String>,
     /// The full tool name.
     pub tool: String,
     /// The server, for MCP tools.
@@ -275,6 +277,7 @@ struct Row {
     pid: Option<u32>,
     user: Option<String>,
     session: Option<String>,
+    parent: Option<String>,
     tool: String,
     server: Option<String>,
     source: Option<String>,
@@ -326,6 +329,7 @@ impl Row {
             pid: self.pid,
             user: self.user,
             session: self.session,
+            parent: self.parent,
             tool: self.tool,
             server: self.server,
             source: self.source,

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, inspect, list, servers, trust};
+use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
@@ -146,6 +146,8 @@ pub enum Command {
     Servers(servers::ServersArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
+    /// Show calls of the past, call again, compare results.
+    History(Box<history::HistoryArgs>),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
     /// Check and show the configuration.
@@ -167,6 +169,7 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost history", "calls of the past: show, replay, diff"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),

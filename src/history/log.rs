@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::read::KeptResult;
 use crate::model::{JsonObject, ToolResult};
 use crate::util::append::{AppendError, Location};
 use crate::util::segments::{Keep, Segments};
@@ -168,8 +169,20 @@ impl ResultLine {
     }
 }
 
+/// What is kept of a result.
+pub fn kept(result: &ToolResult) -> KeptResult {
+    let line = ResultLine::of(result, 0);
+    KeptResult {
+        success: line.success,
+        bytes: line.bytes,
+        kinds: line.kinds,
+        cut: line.cut,
+        output: serde_json::from_str(line.output.get()).unwrap_or_default(),
+    }
+}
+
 /// The one value that stands for a result.
-pub fn output(result: &ToolResult) -> &Value {
+fn output(result: &ToolResult) -> &Value {
     result.structured.as_ref().unwrap_or(&result.output)
 }
 

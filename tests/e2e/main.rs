@@ -16,6 +16,7 @@ mod catalogues;
 mod examples;
 mod faults;
 mod fixture;
+mod history;
 mod hostile;
 mod hostile_text;
 mod processes;

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod call;
 pub mod completions;
 pub mod config;
+pub mod history;
 pub mod inspect;
 pub mod list;
 pub mod servers;

@@ -25,6 +25,7 @@ pub fn json(call: &AuditedCall) -> Value {
         "server": call.server,
         "source": call.source,
         "session": call.session,
+        "parent": call.parent,
         "user": call.user,
         "pid": call.pid,
         "decision": call.decision,
