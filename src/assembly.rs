@@ -3,7 +3,9 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
-use std::path::Path;
+mod stand_ins;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -27,7 +29,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command};
+use crate::providers::{builtin, command, files, mailbox, python, storage};
 use crate::stats::{self, Spool};
 use crate::util::append::Location;
 use crate::util::clock::SystemClock;
@@ -59,12 +61,26 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
-    vec![builtin::kind(), command::kind()]
+    // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
+    // when no Python module is there.
+    vec![
+        builtin::kind(),
+        command::kind(),
+        python::kind(),
+        files::kind(),
+        storage::kind(),
+        mailbox::kind(),
+    ]
 }
 
 /// How files speak of each kind.
 pub fn kind_words() -> Vec<KindWords> {
     kinds().into_iter().map(|kind| kind.words).collect()
+}
+
+/// What `--tools-module` stands for: a file of tools for [`LoadRequest::given`].
+pub fn tools_of_module(module: &str) -> (PathBuf, String) {
+    (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
 /// Reads the configuration and builds the host. Starts nothing.
@@ -78,6 +94,7 @@ pub fn assemble(
     events: EventSink,
 ) -> Result<Assembly, Fault> {
     let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
+    stand_ins::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
@@ -101,7 +118,7 @@ pub fn assemble(
         .events(events)
         .watch(watch)
         .build();
-    Ok(Assembly { host: Arc::new(host), configuration })
+    Ok(Assembly { host, configuration })
 }
 
 /// Ends everything: the providers, and then whatever their children left behind.

@@ -20,6 +20,7 @@
 //! | [`mcp`] | the MCP client: transports, eras, sessions |
 //! | [`config`] | files to specs, with a place for every value; trust |
 //! | [`catalogue`] | one list: names, filters, fingerprints, drift |
+//! | [`net`] | what everything that speaks HTTP has in common |
 //! | [`audit`], [`history`], [`stats`] | what happened, appended |
 //! | [`model`] | the vocabulary |
 //! | [`util`] | small tools: text made safe, processes, units, the clock |
@@ -151,6 +152,7 @@ pub mod history;
 pub mod host;
 pub mod mcp;
 pub mod model;
+pub mod net;
 pub mod provider;
 pub mod providers;
 pub mod run;

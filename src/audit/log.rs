@@ -31,6 +31,8 @@ const TEXT_LIMIT: usize = 2 * 1024;
 pub struct IntentRow<'a> {
     /// The call's identity.
     pub call: &'a str,
+    /// The call it is part of, when it is nested in one.
+    pub parent: Option<&'a str>,
     /// The process that makes the call.
     pub pid: u32,
     /// The user it runs as.
@@ -54,6 +56,8 @@ pub struct IntentRow<'a> {
 pub struct OutcomeRow<'a> {
     /// The call's identity.
     pub call: &'a str,
+    /// The call it is part of, when it is nested in one.
+    pub parent: Option<&'a str>,
     /// The process that made the call.
     pub pid: u32,
     /// The user it runs as.
@@ -102,6 +106,7 @@ impl AuditLog {
             &Intent {
                 stamp: Stamp::new("intent", now),
                 call: row.call,
+                parent: row.parent,
                 pid: row.pid,
                 user: row.user,
                 session: cut(row.session),
@@ -125,6 +130,7 @@ impl AuditLog {
             &Outcome {
                 stamp: Stamp::new("outcome", now),
                 call: row.call,
+                parent: row.parent,
                 pid: row.pid,
                 user: row.user,
                 tool: cut(row.tool),
@@ -174,6 +180,8 @@ struct Intent<'a> {
     #[serde(flatten)]
     stamp: Stamp,
     call: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
     pid: u32,
     user: Option<&'a str>,
     session: Cow<'a, str>,
@@ -189,6 +197,8 @@ struct Outcome<'a> {
     #[serde(flatten)]
     stamp: Stamp,
     call: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
     pid: u32,
     user: Option<&'a str>,
     tool: Cow<'a, str>,
@@ -232,6 +242,7 @@ mod tests {
     fn intent(arguments: &JsonObject) -> IntentRow<'_> {
         IntentRow {
             call: "id-1",
+            parent: None,
             pid: 7,
             user: Some("ada"),
             session: "s",
@@ -261,6 +272,7 @@ mod tests {
             now,
             &OutcomeRow {
                 call: "id-1",
+                parent: Some("id-0"),
                 pid: 7,
                 user: Some("ada"),
                 tool: "notes-read",
@@ -275,7 +287,7 @@ mod tests {
         .unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
         {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
-        {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0}
+        {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0}
         "#);
     }
 

@@ -66,7 +66,7 @@ pub fn sort_by_place(tools: &mut [ToolDefinition]) {
             let file = files.get(&place.file).copied().unwrap_or(usize::MAX);
             (file, place.line, place.column)
         }
-        Origin::Server(_) => (usize::MAX, 0, 0),
+        Origin::Server(_) | Origin::Program => (usize::MAX, 0, 0),
     });
 }
 
@@ -96,7 +96,7 @@ fn clash(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Problem 
     .entry(name);
     match &later.origin {
         Origin::File(place) => problem.at(place.clone()),
-        Origin::Server(_) => problem,
+        Origin::Server(_) | Origin::Program => problem,
     }
 }
 
@@ -107,6 +107,7 @@ pub fn where_from(origin: &Origin) -> String {
             format!("at {}:{}:{}", place.file.display(), place.line, place.column)
         }
         Origin::Server(name) => format!("of server '{name}'"),
+        Origin::Program => "registered by this program".to_owned(),
     }
 }
 

@@ -64,6 +64,9 @@ pub struct Global {
     /// Read internal tools from this file, and look for no other configuration
     #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
+    /// Offer the typed functions of this Python module, and look for no other configuration
+    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
+    pub tools_module: Vec<String>,
     /// Read MCP servers from this file, and look for no other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,

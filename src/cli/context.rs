@@ -155,6 +155,7 @@ impl Context {
         LoadRequest {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
+            given: self.global.tools_module.iter().map(|m| assembly::tools_of_module(m)).collect(),
             trust_all: self.trusts_all(),
         }
     }
@@ -308,6 +309,7 @@ mod tests {
             provides_tools: Vec::new(),
             retries: 0,
             requires_approval: false,
+            sandbox: None,
             place: node().place(),
             trust: ask(name),
         }
@@ -327,6 +329,7 @@ mod tests {
             base_dir: PathBuf::new(),
             place,
             defaults: None,
+            scopes: std::sync::Arc::default(),
             trust: ask(name),
         }
     }

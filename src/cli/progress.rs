@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::output::{Door, Label, Line};
-use crate::model::{Event, ServerState};
+use crate::model::{Event, ListOwner, ServerState};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -92,11 +92,11 @@ impl Progress {
                 self.wait_for(server, format!("starting {server}…"));
             }
             Event::Server { server, .. } => self.arrived(server),
-            Event::CallStarted { call_id, tool } => {
+            Event::CallStarted { call_id, tool, .. } => {
                 self.wait_for(&call_id.0, format!("waiting for {tool}…"));
             }
             Event::CallFinished { call_id, .. } => self.arrived(&call_id.0),
-            Event::ListChanged { server } if verbose => {
+            Event::ListChanged { owner: ListOwner::Server(server) } if verbose => {
                 self.door.note(&Line::of(Label::Dim, format!("{server}: its tools changed")));
             }
             Event::ListChanged { .. } | Event::Warning { .. } => {}
@@ -236,7 +236,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_call_is_explained_until_it_is_heard_of() {
         let call_id = || CallId("1".to_owned());
-        let started = Event::CallStarted { call_id: call_id(), tool: "wait".to_owned() };
+        let started =
+            Event::CallStarted { call_id: call_id(), tool: "wait".to_owned(), parent: None };
         let (door, _, err) = captured(Wishes::default(), true);
         let view = Progress::new(Arc::new(door), stopped());
         view.show(&started);

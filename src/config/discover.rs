@@ -4,6 +4,7 @@
 //! content, or decide what wins inside.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::environment::Environment;
 use super::read;
@@ -25,6 +26,10 @@ pub struct LoadRequest {
     pub tools: Vec<PathBuf>,
     /// Files named with `--mcp`.
     pub servers: Vec<PathBuf>,
+    /// Files of tools that are not on a disk: a name for messages, and the text. Somebody who is
+    /// not configuration wrote them for what was said on the command line, so they count as named
+    /// there. Relative paths in them are relative to the working directory.
+    pub given: Vec<(PathBuf, String)>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
 }
@@ -38,11 +43,16 @@ pub struct Candidate {
     pub role: FileRole,
     /// How it was found.
     pub layer: Layer,
+    /// The text, when it was given and stands in no file.
+    pub given: Option<Arc<str>>,
 }
 
 impl Candidate {
-    /// The text of the embedded default, if this is it.
-    pub fn embedded_text(&self) -> Option<&'static str> {
+    /// The text, if it is on no disk: that of the embedded default, or one that was given.
+    pub fn text(&self) -> Option<&str> {
+        if let Some(given) = &self.given {
+            return Some(given);
+        }
         (self.layer == Layer::Embedded).then_some(match self.role {
             FileRole::Tools => EMBEDDED_TOOLS,
             FileRole::Servers => EMBEDDED_SERVERS,
@@ -65,7 +75,7 @@ impl Found {
     fn add(&mut self, path: PathBuf, role: FileRole, layer: Layer) {
         self.searched.push(path.clone());
         if !self.files.iter().any(|c| c.path == path && c.role == role) {
-            self.files.push(Candidate { path, role, layer });
+            self.files.push(Candidate { path, role, layer, given: None });
         }
     }
 
@@ -109,6 +119,14 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
             found.add(cwd.join(path), role, Layer::Flag);
         }
     }
+    for (path, text) in &request.given {
+        found.files.push(Candidate {
+            path: path.clone(),
+            role: FileRole::Tools,
+            layer: Layer::Flag,
+            given: Some(Arc::from(text.as_str())),
+        });
+    }
     if !found.files.is_empty() {
         return found;
     }
@@ -136,7 +154,8 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
         for (role, path) in
             [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
         {
-            found.files.push(Candidate { path: path.into(), role, layer: Layer::Embedded });
+            let layer = Layer::Embedded;
+            found.files.push(Candidate { path: path.into(), role, layer, given: None });
         }
     }
     found

@@ -39,7 +39,7 @@ pub fn allowed_in(key: &str) -> Option<Allowed> {
         "headers" | "auth" | "env" => Some(Allowed::Secrets),
         "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
         | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
-        | "server_path" | "roots" => Some(Allowed::Variables),
+        | "server_path" | "roots" | "sandbox" => Some(Allowed::Variables),
         _ => None,
     }
 }

@@ -43,6 +43,7 @@ const PATTERNS: &str =
 const BOOL: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 const DURATION: &str = r#"{"anyOf":[{"type":"number","minimum":0},{"type":"string","pattern":"^[0-9.]+ *(us|ms|s|sec|m|min|h|d)?$"}]}"#;
+const SIZE: &str = r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"string","pattern":"^[0-9]+ *[kKMG]?i?B?$"}]}"#;
 const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
 const VALUES: &str =
     r#"{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}"#;
@@ -262,8 +263,8 @@ pub const SERVER: &[KeyWord] = &[
     ),
     key(
         "sandbox",
-        r#"{"enum":["none","limits","landlock","bwrap"]}"#,
-        "Confinement of the program; in this version: none.",
+        r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
+        "What the program may reach: a level, or a mapping that says more.",
     ),
     key("dev", BOOL, "Definition changes never block."),
     key("disabled", BOOL, "Leave it out."),
@@ -288,6 +289,23 @@ pub const AUTH: &[KeyWord] = &[
     key("token", TEXT, "The bearer token itself, as a reference such as ${VAR} or ${file:PATH}."),
 ];
 
+/// Keys of `sandbox`.
+pub const SANDBOX: &[KeyWord] = &[
+    key(
+        "level",
+        r#"{"enum":["none","auto","limits","landlock","bwrap"]}"#,
+        "By what: resource limits only, Landlock, or bubblewrap; auto takes what there is.",
+    ),
+    key("read", PATTERNS, "What can be read beside the system and the program itself."),
+    key("write", PATTERNS, "What can be written beside a temporary directory of its own."),
+    key("network", BOOL, "Whether the network can be used."),
+    key("memory", SIZE, "Memory of each process, such as 256MiB."),
+    key("cpu", DURATION, "Processor time of each process, in whole seconds."),
+    key("processes", COUNT, "How many processes may be added to those the user has."),
+    key("file_size", SIZE, "The largest file that may be written."),
+    key("open_files", COUNT, "How many files may be open at once."),
+];
+
 /// The key of `known` that `text` probably was meant to be.
 pub fn suggestion<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let lower = text.to_lowercase();
@@ -307,7 +325,7 @@ pub fn spellings(table: &[KeyWord]) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    const TABLES: [&[KeyWord]; 10] = [
+    const TABLES: [&[KeyWord]; 11] = [
         TOOLS_FILE,
         TOOL,
         ANNOTATIONS,
@@ -318,6 +336,7 @@ mod tests {
         SERVERS_FILE,
         SERVER,
         AUTH,
+        SANDBOX,
     ];
 
     #[test]

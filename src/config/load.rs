@@ -1,6 +1,7 @@
 //! The whole compiler: request → [`Configuration`].
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::discover::{self, Candidate, EMBEDDED_SERVERS, EMBEDDED_TOOLS, LoadRequest};
 use super::environment::Environment;
@@ -28,6 +29,7 @@ pub fn load(
         kinds,
         gathered: Gathered::new(Gate::new(environment)),
         settings: Settings::default(),
+        project_root: environment.cwd(),
         trust_all: request.trust_all,
     };
     loader.gathered.configuration.problems = found.problems;
@@ -40,16 +42,48 @@ struct Loader<'a> {
     kinds: &'a [KindWords],
     gathered: Gathered<'a>,
     settings: Settings,
+    /// What the scope `PROJECT_ROOT` is when no file says so.
+    project_root: PathBuf,
     trust_all: bool,
 }
 
 impl Loader<'_> {
     /// Loads files in order; `may_discover` is false for files of a `discover:` directory.
     fn files(&mut self, candidates: &[Candidate], may_discover: bool) {
-        for (candidate, opened) in candidates.iter().zip(open_all(candidates)) {
+        let opened = open_all(candidates);
+        self.scopes(candidates, &opened, may_discover);
+        for (candidate, opened) in candidates.iter().zip(opened) {
             match opened {
                 Ok((text, parsed)) => self.file(candidate, &text, parsed, may_discover),
                 Err(problem) => self.problem(problem),
+            }
+        }
+    }
+
+    /// Reads the named directories of all files before any entry uses one.
+    fn scopes(
+        &mut self,
+        candidates: &[Candidate],
+        opened: &[Result<(String, Parsed), Problem>],
+        may_discover: bool,
+    ) {
+        let tools = candidates.iter().zip(opened).filter_map(|(candidate, opened)| {
+            let (text, parsed) = opened.as_ref().ok()?;
+            (candidate.role == FileRole::Tools).then_some((candidate, text, parsed))
+        });
+        let mut unplaced = may_discover;
+        for (candidate, text, parsed) in tools {
+            if unplaced && candidate.layer != Layer::Embedded {
+                unplaced = false;
+                if let Some(directory) = candidate.path.parent() {
+                    self.project_root = directory.to_path_buf();
+                }
+            }
+            if let Some(node) = parsed.root.get("scopes") {
+                let file = self.context(candidate, text, Vec::new());
+                let mut findings = Findings::default();
+                self.settings.scopes(node, &file, &mut findings);
+                self.gathered.configuration.problems.extend(findings.problems);
             }
         }
     }
@@ -100,6 +134,7 @@ impl Loader<'_> {
         let cwd = self.environment.cwd();
         let base_dir = match candidate.layer {
             Layer::Embedded => cwd.clone(),
+            _ if candidate.given.is_some() => cwd.clone(),
             _ => candidate.path.parent().map_or_else(|| cwd.clone(), Path::to_path_buf),
         };
         let default_cwd = match candidate.layer {
@@ -120,6 +155,11 @@ impl Loader<'_> {
             duplicates,
             schemas: None,
             defaults: None,
+            scopes: Arc::new(self.settings.scopes_for(
+                candidate.layer,
+                &self.project_root,
+                self.environment,
+            )),
         }
     }
 
@@ -163,6 +203,8 @@ impl Loader<'_> {
                 "components" => tools::list(value, "components", file, &mut self.gathered),
                 "discover" => directories = Some(value),
                 "version" => check_version(&value, &mut findings),
+                // Read before the entries of any file.
+                "scopes" => {}
                 _ => {
                     self.settings.read(word, &value, file, &mut findings);
                 }
@@ -198,13 +240,7 @@ impl Loader<'_> {
 
     fn finish(self, searched: Vec<PathBuf>) -> Configuration {
         let Gathered { mut configuration, gate, literals, .. } = self.gathered;
-        let root = configuration
-            .files
-            .iter()
-            .find(|file| file.layer != Layer::Embedded && file.role == FileRole::Tools)
-            .and_then(|file| file.path.parent())
-            .map_or_else(|| self.environment.cwd(), Path::to_path_buf);
-        let settings = self.settings.in_force(root, self.environment);
+        let settings = self.settings.in_force(&self.project_root, self.environment);
         configuration.profiles = settings.profiles;
         configuration.policy = settings.policy;
         configuration.stats = settings.stats;
@@ -260,7 +296,7 @@ fn open_all(candidates: &[Candidate]) -> Vec<Result<(String, Parsed), Problem>> 
 
 /// Reads and parses one file.
 pub(super) fn open(candidate: &Candidate) -> Result<(String, Parsed), Problem> {
-    let (source, text) = if let Some(text) = candidate.embedded_text() {
+    let (source, text) = if let Some(text) = candidate.text() {
         (SourceText::new(&candidate.path, text), text.to_owned())
     } else {
         let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);

@@ -13,6 +13,7 @@ pub mod node;
 pub mod parse;
 pub mod read;
 mod resolve;
+pub mod sandbox;
 pub mod schema;
 pub mod secrets;
 pub mod show;

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    ANNOTATIONS, AUTH, DEFAULTS, KeyWord, PROFILE, RECORD, RULE, SERVER, SERVERS_FILE, TOOL,
-    TOOLS_FILE,
+    ANNOTATIONS, AUTH, DEFAULTS, KeyWord, PROFILE, RECORD, RULE, SANDBOX, SERVER, SERVERS_FILE,
+    TOOL, TOOLS_FILE,
 };
 use super::node::{Node, NodeValue};
 use super::spec::{Configuration, KindWords};
@@ -51,6 +51,7 @@ pub fn servers_file() -> Value {
         &[
             ("server", object(SERVER, &[])),
             ("auth", object(AUTH, &[])),
+            ("sandbox", object(SANDBOX, &[])),
             ("declared_tool", object(TOOL, &[])),
             ("annotations", object(ANNOTATIONS, &[])),
             ("defaults", object(DEFAULTS, &[])),
@@ -144,7 +145,7 @@ fn check_tool(tool: &ToolDefinition, entry: Option<&Node>, problems: &mut Vec<Pr
             Some((_, node)) => Some(at_pointer(node, &pointer).place()),
             None => match &tool.origin {
                 crate::model::Origin::File(place) => Some(place.clone()),
-                crate::model::Origin::Server(_) => None,
+                crate::model::Origin::Server(_) | crate::model::Origin::Program => None,
             },
         };
         let spot = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };

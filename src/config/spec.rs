@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::environment::Environment;
 use super::node::Node;
+use super::sandbox::SandboxSpec;
 use crate::model::{Place, Problem, ToolDefinition};
 
 /// Everything that was loaded.
@@ -137,6 +139,8 @@ pub struct Site<'a> {
     pub environment: &'a dyn Environment,
     /// The entry as it is written, before variables are filled in.
     pub written: &'a Node,
+    /// Named directories, as the entry's file may use them.
+    pub scopes: &'a BTreeMap<String, PathBuf>,
 }
 
 /// One internal tool, ready for its kind.
@@ -154,6 +158,9 @@ pub struct ToolSpec {
     pub place: Place,
     /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
     pub defaults: Option<Node>,
+    /// Named directories, as its file may use them: what a project's file says about a name holds
+    /// for the project's entries only, so that it cannot move an entry of the user.
+    pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// Whether it may start things.
     pub trust: Trust,
 }
@@ -215,6 +222,8 @@ pub struct ServerSpec {
     pub retries: u32,
     /// Every call needs approval.
     pub requires_approval: bool,
+    /// What its program may reach; `None` is everything the user can. Only for child processes.
+    pub sandbox: Option<SandboxSpec>,
     /// Where the entry stands.
     pub place: Place,
     /// Whether it may start things.

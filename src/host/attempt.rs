@@ -100,7 +100,7 @@ impl Attempt<'_> {
         last: Option<Result<ToolResult, Fault>>,
     ) -> Fault {
         let name = &self.definition.name;
-        let Limits { attempt, set_by, total } = self.limits;
+        let Limits { attempt, set_by, remedy, total } = self.limits;
         let fault = match stop {
             Stop::Interrupt => Fault::new(
                 FaultKind::Interrupted(Signal::Interrupt),
@@ -110,7 +110,7 @@ impl Attempt<'_> {
                 "'{name}' did not finish within {} ({set_by})",
                 show_duration(*attempt)
             ))
-            .hint("--timeout allows more time"),
+            .hint(*remedy),
             Stop::Total => Fault::timeout(format!(
                 "'{name}' did not finish within {}, the bound on a whole call",
                 show_duration(*total)

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::{Approver, NoApprover};
 use super::limits::Permits;
 use super::listings::{ListWatch, Member};
 use super::recorder::{NoRecorder, Recorder};
+use super::registry::Registry;
+use super::sessions::Sessions;
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject};
@@ -28,6 +30,10 @@ pub struct ToolHostBuilder {
 
 impl Default for ToolHostBuilder {
     fn default() -> Self {
+        let sessions = Arc::new(Sessions::default());
+        let registry = Arc::new(Registry::new(Arc::clone(&sessions)));
+        let watch = ListWatch::default();
+        let registered = Arc::new(Member::new(Arc::clone(&registry) as _, &watch));
         Self {
             providers: Vec::new(),
             host: ToolHost {
@@ -48,9 +54,14 @@ impl Default for ToolHostBuilder {
                 routing_weights: HashMap::new(),
                 disabled: Vec::new(),
                 permits: Permits::default(),
+                asking: tokio::sync::Mutex::default(),
+                registry,
+                registered,
+                sessions,
                 version: AtomicU64::new(0),
+                me: Weak::new(),
             },
-            watch: ListWatch::default(),
+            watch,
             session: None,
         }
     }
@@ -185,10 +196,14 @@ impl ToolHostBuilder {
     }
 
     /// Puts the host together. Starts and contacts nothing.
-    pub fn build(self) -> ToolHost {
+    pub fn build(self) -> Arc<ToolHost> {
         let Self { providers, mut host, watch, session } = self;
         host.session = session.unwrap_or_else(|| host.ids.next());
         host.members = providers.into_iter().map(|p| Arc::new(Member::new(p, &watch))).collect();
-        host
+        host.members.push(Arc::clone(&host.registered));
+        Arc::new_cyclic(|me| {
+            host.me = Weak::clone(me);
+            host
+        })
     }
 }

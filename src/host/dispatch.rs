@@ -5,16 +5,19 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approval, ApprovalRequest};
 use super::attempt::Attempt;
 use super::ledger::Ledger;
 use super::limits::{self, Limits};
 use super::listings::Tool;
+use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
-use super::request::{Arguments, CallOutcome, CallRequest};
+use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
 use super::router::Route;
 use super::{ToolHost, arguments, coerce, output, retry};
+use crate::model::result::map_json;
 use crate::model::{
     CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, ToolCall, ToolContext,
     ToolDefinition, ToolResult,
@@ -32,15 +35,31 @@ impl ToolHost {
     ///
     /// # Errors
     /// As [`ToolHost::call`], as far as nothing is sent.
-    pub async fn preview(&self, request: &CallRequest) -> Result<Preview, Fault> {
+    pub async fn preview(&self, request: &CallRequest) -> Result<Rehearsal, Fault> {
         let work = async {
-            let Prepared { route, call } = self.prepare(request).await?;
+            let Prepared { route, mut call } = self.prepare(request, &Nesting::default()).await?;
+            let tool = &route.tool.definition;
+            // Masked before and after: a provider may encode an argument in its own way, and may
+            // add secrets that are no arguments.
+            call.arguments = self.masker.arguments(&call.arguments, &tool.input_schema);
             let preview = route.member.provider.preview(&call);
-            tokio::time::timeout(limits::LISTING, preview).await.unwrap_or_else(|_elapsed| {
-                Err(Fault::timeout(format!(
-                    "the request to '{}' takes too long to build",
-                    call.name
-                )))
+            let preview =
+                tokio::time::timeout(limits::LISTING, preview).await.unwrap_or_else(|_elapsed| {
+                    Err(Fault::timeout(format!(
+                        "the request to '{}' takes too long to build",
+                        call.name
+                    )))
+                });
+            let preview = preview.map_err(|fault| self.masker.fault(fault))?;
+            let mask = |text: &str| self.masker.text(text);
+            Ok(Rehearsal {
+                definition: tool.clone(),
+                preview: Preview {
+                    summary: mask(&preview.summary),
+                    request: map_json(&preview.request, &mask),
+                },
+                decision: policy::decide(&self.policy, tool),
+                warnings: route.warnings,
             })
         };
         tokio::select! {
@@ -56,14 +75,23 @@ impl ToolHost {
     /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
     /// After dispatch the fault is inside the outcome.
     pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Fault> {
+        self.call_within(request, &Nesting::default()).await
+    }
+
+    /// The same for a call that may be part of others.
+    pub(super) async fn call_within(
+        &self,
+        request: CallRequest,
+        nesting: &Nesting,
+    ) -> Result<CallOutcome, Fault> {
         let call_id = CallId(self.ids.next());
         let before = async {
-            let prepared = self.prepare(&request).await?;
+            let prepared = self.prepare(&request, nesting).await?;
             let tool = &prepared.route.tool.definition;
             let decision = match self.decide(tool, &prepared.call.arguments, &request).await {
                 Ok(decision) => decision,
                 Err(fault) => {
-                    Ledger::refused(self, tool, &call_id, &fault);
+                    Ledger::refused(self, tool, &call_id, nesting, &fault);
                     return Err(fault);
                 }
             };
@@ -80,6 +108,7 @@ impl ToolHost {
             self,
             Arc::clone(&tool),
             call_id.clone(),
+            nesting,
             session,
             &call.arguments,
             &decision,
@@ -91,7 +120,7 @@ impl ToolHost {
         {
             ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
-        let mut result = self.run(&request, &route, &call, &mut ledger).await;
+        let mut result = self.run(&request, nesting, &route, &call, &mut ledger).await;
         if let Ok(result) = &mut result {
             output::examine(&tool, result, request.validate).await;
         }
@@ -109,12 +138,13 @@ impl ToolHost {
     }
 
     /// Finds the tool and readies the arguments; contacts at most the tool's server.
-    async fn prepare(&self, request: &CallRequest) -> Result<Prepared, Fault> {
+    async fn prepare(&self, request: &CallRequest, nesting: &Nesting) -> Result<Prepared, Fault> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has limits of its own.
         let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
         let route = self.route(&request.name, &request.servers, limit).await;
         let mut route = route.map_err(|fault| self.masker.fault(fault))?;
+        nesting.admit(&route.tool.definition.name.full())?;
         if let Some(fault) = &route.tool.definition.unavailable {
             return Err(fault.clone());
         }
@@ -146,6 +176,8 @@ impl ToolHost {
         let masked = self.masker.arguments(arguments, &tool.input_schema);
         let asked =
             ApprovalRequest { definition: tool, arguments: &masked, reason: reason.clone() };
+        // One question at a time: calls that are made of others may ask several at once.
+        let _the_floor = self.asking.lock().await;
         match self.approver.ask(&asked).await {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {
@@ -162,18 +194,23 @@ impl ToolHost {
     async fn run(
         &self,
         request: &CallRequest,
+        nesting: &Nesting,
         route: &Route,
         call: &ToolCall,
         ledger: &mut Ledger<'_>,
     ) -> Result<ToolResult, Fault> {
         let definition = &route.tool.definition;
-        let limits = Limits::of(definition, request.timeout);
+        let limits = if nesting.is_nested() {
+            Limits::nested(definition, request.timeout)
+        } else {
+            Limits::of(definition, request.timeout)
+        };
         let further = retry::allowance(definition, request.retries);
         let mut total = std::pin::pin!(tokio::time::sleep(limits.total));
         let permit = tokio::select! {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
-            permit = self.permits.acquire(definition) => permit,
+            permit = self.permits.acquire(definition, nesting.chain.len()) => permit,
             () = &mut total => None,
         };
         let Some(_permit) = permit else {
@@ -194,7 +231,15 @@ impl ToolHost {
         };
         loop {
             ledger.attempts += 1;
-            let context = self.context(request, ledger.call_id.clone(), &limits);
+            let ended = CancellationToken::new();
+            let _ends_what_it_calls = ended.clone().drop_guard();
+            let owner = (ledger.call_id.clone(), call.name.full());
+            let caller = Nested::new(self, request, nesting, owner, ended);
+            let context = ToolContext {
+                caller: Some(Arc::new(caller)),
+                chain: nesting.chain.clone(),
+                ..self.context(request, ledger.call_id.clone(), &limits)
+            };
             let fault = match attempt.run(context, total.as_mut()).await {
                 Err(fault)
                     if ledger.attempts <= further
@@ -224,14 +269,23 @@ impl ToolHost {
     }
 
     fn context(&self, request: &CallRequest, call_id: CallId, limits: &Limits) -> ToolContext {
+        let session_id = request.session.clone().unwrap_or_else(|| self.session.clone());
         let mut environment = self.environment.clone();
+        let mut metadata = self.metadata.clone();
+        let mut cwd = self.cwd.clone();
+        if let Some(session) = self.sessions.info(&session_id) {
+            environment.extend(session.environment.clone());
+            metadata.extend(session.metadata.clone());
+            cwd.clone_from(&session.cwd);
+        }
         environment.extend(request.environment.clone());
+        metadata.extend(request.metadata.clone());
         ToolContext {
             call_id,
-            session_id: request.session.clone().unwrap_or_else(|| self.session.clone()),
-            cwd: self.cwd.clone(),
+            session_id,
+            cwd,
             environment,
-            metadata: self.metadata.clone(),
+            metadata,
             cancel: request.cancel.clone(),
             events: self.events.clone(),
             idle_limit: limits.attempt,

@@ -9,13 +9,17 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::ToolHost;
 use super::approval::{Approval, ApprovalRequest, Approver};
+use super::builder::ToolHostBuilder;
 use super::recorder::{Intent, Outcome, RecordError, Recorder};
+use super::request::{Arguments, CallRequest};
 use crate::model::{
-    Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext, ToolDefinition,
-    ToolName, ToolResult,
+    CallId, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext,
+    ToolDefinition, ToolName, ToolResult,
 };
 use crate::provider::{Listing, Preview, Server, ToolProvider};
+use crate::util::ids::CountingIds;
 
 type Answer = Box<
     dyn Fn(ToolContext, ToolCall) -> BoxFuture<'static, Result<ToolResult, Fault>> + Send + Sync,
@@ -133,6 +137,7 @@ impl Server for Fake {
             state,
             transport: "stdio",
             endpoint: "fake".into(),
+            confinement: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
             server_info: None,
@@ -213,22 +218,41 @@ impl Book {
 impl Recorder for Book {
     fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError> {
         self.lines.lock().unwrap().push(format!(
-            "intent {} {} {}",
+            "intent {} {} {}{}",
             intent.tool,
             Value::Object(intent.arguments.clone()),
-            intent.decision
+            intent.decision,
+            part_of(intent.parent)
         ));
         self.error.clone().map_or(Ok(()), Err)
     }
 
     fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
         let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
-        self.lines
-            .lock()
-            .unwrap()
-            .push(format!("outcome {} {result} after {}", outcome.tool, outcome.attempts));
+        self.lines.lock().unwrap().push(format!(
+            "outcome {} {result} after {}{}",
+            outcome.tool,
+            outcome.attempts,
+            part_of(outcome.parent)
+        ));
         self.error.clone().map_or(Ok(()), Err)
     }
+}
+
+fn part_of(parent: Option<&CallId>) -> String {
+    parent.map(|id| format!(" in {id}")).unwrap_or_default()
+}
+
+/// A host of these providers, with identities that can be told.
+pub(super) fn host(providers: &[&Arc<Fake>]) -> ToolHostBuilder {
+    providers.iter().fold(ToolHost::builder().ids(Arc::new(CountingIds::default())), |b, p| {
+        b.provider(Arc::clone(p) as _)
+    })
+}
+
+/// A call without arguments.
+pub(super) fn call(name: &str) -> CallRequest {
+    CallRequest::new(name, Arguments::Words(Vec::new()))
 }
 
 pub(super) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

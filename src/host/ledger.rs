@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::ToolHost;
+use super::nested::Nesting;
 use super::recorder::{Exchange, Intent, Outcome, RecordError};
 use crate::model::{
     CallId, Event, Fault, FaultKind, JsonObject, Signal, Source, ToolDefinition, ToolResult,
@@ -18,12 +19,11 @@ pub(super) struct Ledger<'a> {
     tool: Arc<super::listings::Tool>,
     name: String,
     pub(super) call_id: CallId,
+    parent: Option<CallId>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
     /// The protocol revision, for MCP tools.
     pub(super) protocol: Option<String>,
-    /// The call this one is part of.
-    pub(super) parent: Option<String>,
     /// What was asked, for a recorder that keeps it.
     asked: Option<Asked>,
     /// What is wrong with the records of this call.
@@ -48,6 +48,7 @@ impl<'a> Ledger<'a> {
         host: &'a ToolHost,
         tool: Arc<super::listings::Tool>,
         call_id: CallId,
+        nesting: &Nesting,
         session: &str,
         arguments: &JsonObject,
         decision: &str,
@@ -57,6 +58,7 @@ impl<'a> Ledger<'a> {
         let masked = host.masker.arguments(arguments, &definition.input_schema);
         let written = host.recorder.intent(&Intent {
             call_id: &call_id,
+            parent: nesting.parent.as_ref(),
             tool: &name,
             server: server_of(definition),
             source: definition.source,
@@ -77,7 +79,12 @@ impl<'a> Ledger<'a> {
             }
             Err(RecordError::Lost(why)) => warnings.push(format!("not recorded: {why}")),
         }
-        host.events.emit(Event::CallStarted { call_id: call_id.clone(), tool: name.clone() });
+        let parent = nesting.parent.clone();
+        host.events.emit(Event::CallStarted {
+            call_id: call_id.clone(),
+            tool: name.clone(),
+            parent: parent.clone(),
+        });
         let started = host.clock.now();
         let asked = host.recorder.keeps_exchanges().then(|| Asked {
             session: session.to_owned(),
@@ -89,10 +96,10 @@ impl<'a> Ledger<'a> {
             tool,
             name,
             call_id,
+            parent,
             started,
             attempts: 0,
             protocol: None,
-            parent: None,
             asked,
             warnings,
             open: true,
@@ -100,10 +107,17 @@ impl<'a> Ledger<'a> {
     }
 
     /// Writes the outcome of a call that was refused before it had an intent.
-    pub(super) fn refused(host: &ToolHost, tool: &ToolDefinition, call_id: &CallId, fault: &Fault) {
+    pub(super) fn refused(
+        host: &ToolHost,
+        tool: &ToolDefinition,
+        call_id: &CallId,
+        nesting: &Nesting,
+        fault: &Fault,
+    ) {
         let message = host.masker.text(fault.message());
         let written = host.recorder.outcome(&Outcome {
             call_id,
+            parent: nesting.parent.as_ref(),
             tool: &tool.name.full(),
             server: server_of(tool),
             failure: Some(fault.kind()),
@@ -151,6 +165,7 @@ impl<'a> Ledger<'a> {
         let message = fault.map(|fault| self.host.masker.text(fault.message()));
         let outcome = Outcome {
             call_id: &self.call_id,
+            parent: self.parent.as_ref(),
             tool: &self.name,
             server: server_of(&self.tool.definition),
             failure: fault.map(Fault::kind),
@@ -163,7 +178,7 @@ impl<'a> Ledger<'a> {
         let kept = self.asked.as_ref().map_or(Ok(()), |asked| {
             self.host.recorder.exchange(&Exchange {
                 call_id: &self.call_id,
-                parent: self.parent.as_deref(),
+                parent: self.parent.as_ref().map(|parent| parent.0.as_str()),
                 definition: &self.tool.definition,
                 session: &asked.session,
                 protocol: self.protocol.as_deref(),

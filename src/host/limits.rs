@@ -36,6 +36,8 @@ pub struct Limits {
     pub attempt: Duration,
     /// Who set that, for messages.
     pub set_by: &'static str,
+    /// What allows more time, for messages.
+    pub remedy: &'static str,
     /// For the whole call.
     pub total: Duration,
 }
@@ -45,8 +47,23 @@ impl Limits {
     /// it declares, and the built-in default. An entry may shorten [`MAX_TOTAL`]; only a caller who
     /// asks for more raises it.
     pub fn of(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
+        Self::set(tool, asked, ("--timeout", "--timeout allows more time"))
+    }
+
+    /// The same for a call inside another one, whose limits are not those of the command line.
+    pub fn nested(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
+        let words =
+            ("the timeout of its step", "a 'timeout' in its step or entry allows more time");
+        Self::set(tool, asked, words)
+    }
+
+    fn set(
+        tool: &ToolDefinition,
+        asked: Option<Duration>,
+        (caller, remedy): (&'static str, &'static str),
+    ) -> Self {
         let (attempt, set_by) = if let Some(asked) = asked {
-            (asked, "--timeout")
+            (asked, caller)
         } else if let Some(own) = tool.timeout {
             (own, "the timeout of its entry")
         } else if tool.source == Source::Mcp && tool.speed == Speed::default() {
@@ -56,27 +73,33 @@ impl Limits {
             (tool.speed.default_timeout(), "its declared speed")
         };
         let total = MAX_TOTAL.min(tool.max_total.unwrap_or(MAX_TOTAL));
-        Self { attempt, set_by, total: total.max(asked.unwrap_or_default()) }
+        Self { attempt, set_by, remedy, total: total.max(asked.unwrap_or_default()) }
     }
 }
 
-/// Permits for calls, [`PARALLEL`] for each component, server or single tool.
+/// Permits for calls, [`PARALLEL`] for each component, server or single tool at each depth of
+/// nesting.
+///
+/// A call keeps its permit while it waits for the calls it is made of. Those take theirs one level
+/// deeper, so that every wait leads inwards and the innermost calls wait for nobody: no set of
+/// calls can block itself, whatever calls whatever.
 #[derive(Debug, Default)]
-pub struct Permits(Mutex<HashMap<String, Arc<Semaphore>>>);
+pub struct Permits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
 
 impl Permits {
-    /// Waits for a permit for `tool`; it is given back when dropped. `None` only while closing.
-    pub async fn acquire(&self, tool: &ToolDefinition) -> Option<OwnedSemaphorePermit> {
-        let key = tool.name.component().unwrap_or(tool.name.tool());
+    /// Waits for a permit for a call of `tool` inside `depth` others; it is given back when
+    /// dropped. `None` only while closing.
+    pub async fn acquire(
+        &self,
+        tool: &ToolDefinition,
+        depth: usize,
+    ) -> Option<OwnedSemaphorePermit> {
+        let name = tool.name.component().unwrap_or(tool.name.tool());
+        let key = (depth, name.to_owned());
         let semaphore = {
-            // Names come from the catalogue, which bounds the map.
+            // Names come from the catalogue and depths have a bound, which bounds the map.
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match all.get(key) {
-                Some(semaphore) => Arc::clone(semaphore),
-                None => Arc::clone(
-                    all.entry(key.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(PARALLEL))),
-                ),
-            }
+            Arc::clone(all.entry(key).or_insert_with(|| Arc::new(Semaphore::new(PARALLEL))))
         };
         semaphore.acquire_owned().await.ok()
     }
@@ -120,19 +143,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_component_has_so_many_permits_and_another_its_own() {
+    async fn a_component_has_so_many_permits_and_another_or_a_deeper_level_its_own() {
         let permits = Permits::default();
         let one = tool(Source::Internal);
         let mut held = Vec::new();
         for _ in 0..PARALLEL {
-            held.push(permits.acquire(&one).await);
+            held.push(permits.acquire(&one, 0).await);
         }
         {
-            let mut more = std::pin::pin!(permits.acquire(&one));
+            let mut more = std::pin::pin!(permits.acquire(&one, 0));
             assert!(futures_util::poll!(&mut more).is_pending());
             let mut other = one.clone();
             other.name = ToolName::of("d", "t");
-            assert!(permits.acquire(&other).await.is_some());
+            assert!(permits.acquire(&other, 0).await.is_some());
+            assert!(permits.acquire(&one, 1).await.is_some());
             held.pop();
             assert!(more.await.is_some());
         }

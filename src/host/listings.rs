@@ -15,7 +15,7 @@ use super::validate::{Checker, survey};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::model::{
-    Event, EventSink, Fault, Phase, Problem, ServerState, ToolDefinition, ToolStatus,
+    Event, EventSink, Fault, ListOwner, Phase, Problem, ServerState, ToolDefinition, ToolStatus,
 };
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
@@ -31,7 +31,7 @@ impl ListWatch {
         let watch = self.clone();
         EventSink::new(move |event| {
             match &event {
-                Event::ListChanged { server }
+                Event::ListChanged { owner: ListOwner::Server(server) }
                 | Event::Server { server, state: ServerState::Failed(_) | ServerState::Closed } => {
                     watch.counter(server).fetch_add(1, Ordering::Release);
                 }
@@ -149,18 +149,30 @@ impl Member {
 
     /// What is known without contacting anything.
     pub(super) fn declared(&self) -> Arc<Snapshot> {
+        // What a server declares stands in a file; what is local may change.
+        let generation = self.changes.load(Ordering::Acquire);
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(declared.get_or_insert_with(|| {
-            let mut tools = self.provider.declared();
-            for tool in &mut tools {
-                if self.is_remote() && tool.status == ToolStatus::Live {
-                    tool.status = ToolStatus::Declared;
-                } else {
-                    mark_unchecked(tool);
-                }
+        if let Some(known) = &*declared
+            && (self.is_remote() || known.generation == generation)
+        {
+            return Arc::clone(known);
+        }
+        let mut tools = self.provider.declared();
+        for tool in &mut tools {
+            if self.is_remote() && tool.status == ToolStatus::Live {
+                tool.status = ToolStatus::Declared;
+            } else {
+                mark_unchecked(tool);
             }
-            Arc::new(Snapshot::new(tools))
-        }))
+        }
+        let fresh = Arc::new(Snapshot { generation, ..Snapshot::new(tools) });
+        *declared = Some(Arc::clone(&fresh));
+        fresh
+    }
+
+    /// Notes that the provider's tools are others now.
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// The remembered list, or a fresh one. The flag says that it is fresh.
@@ -217,7 +229,8 @@ impl Member {
         self.declared().contribution()
     }
 
-    fn remembered(&self) -> Option<Arc<Snapshot>> {
+    /// The list as it was asked for last, unless it changed since.
+    pub(super) fn remembered(&self) -> Option<Arc<Snapshot>> {
         let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.changes.load(Ordering::Acquire);
         listed.as_ref().filter(|snapshot| snapshot.generation == now).map(Arc::clone)

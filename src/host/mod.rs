@@ -1,7 +1,8 @@
 //! The single gateway: everything that lists, describes or calls a tool goes through [`ToolHost`].
 //!
 //! Owns: routing a name to its provider, the life of one call (`dispatch`), policy, approval,
-//! validation, retries, deadlines and limits. Never does: know a kind of tool, touch a terminal,
+//! validation, retries, deadlines and limits; the tools and sessions that a program registers. Never
+//! does: know a kind of tool, touch a terminal,
 //! read configuration files.
 
 pub mod approval;
@@ -11,17 +12,21 @@ pub mod coerce;
 pub mod example;
 pub mod limits;
 pub mod listings;
+pub mod nested;
 pub mod policy;
 pub mod recorder;
 pub mod records;
+pub mod registry;
 pub mod request;
 pub mod retry;
+pub mod sessions;
 pub mod validate;
 
 mod attempt;
 mod dispatch;
 mod ledger;
 mod output;
+mod registration;
 mod router;
 
 #[cfg(test)]
@@ -31,8 +36,8 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 
@@ -48,7 +53,9 @@ use builder::ToolHostBuilder;
 use limits::Permits;
 use listings::Member;
 use recorder::Recorder;
+use registry::Registry;
 use request::Reach;
+use sessions::Sessions;
 
 /// The single gateway to all tools.
 pub struct ToolHost {
@@ -69,7 +76,15 @@ pub struct ToolHost {
     routing_weights: HashMap<String, f64>,
     disabled: Vec<DisabledEntry>,
     permits: Permits,
+    /// Held while a person is asked.
+    asking: tokio::sync::Mutex<()>,
+    registry: Arc<Registry>,
+    /// The registry's place among the members.
+    registered: Arc<Member>,
+    sessions: Arc<Sessions>,
     version: AtomicU64,
+    /// This host, for the calls that tools make.
+    me: Weak<ToolHost>,
 }
 
 impl ToolHost {
@@ -162,6 +177,7 @@ impl ToolHost {
         // Each provider bounds its farewell; the bound here is for one that does not.
         let all = join_all(self.members.iter().map(|member| member.provider.close()));
         let _elapsed = tokio::time::timeout(limits::GRACE * 2, all).await;
+        self.sessions.clear();
     }
 
     fn has_server(&self, name: &str) -> bool {

@@ -24,6 +24,8 @@ pub enum RecordError {
 pub struct Intent<'a> {
     /// The call's identity.
     pub call_id: &'a CallId,
+    /// The call it is part of, when it is nested in one.
+    pub parent: Option<&'a CallId>,
     /// The full tool name.
     pub tool: &'a str,
     /// The server, for MCP tools.
@@ -43,6 +45,8 @@ pub struct Intent<'a> {
 pub struct Outcome<'a> {
     /// The call's identity.
     pub call_id: &'a CallId,
+    /// The call it is part of, when it is nested in one.
+    pub parent: Option<&'a CallId>,
     /// The full tool name.
     pub tool: &'a str,
     /// The server, for MCP tools.

@@ -77,6 +77,7 @@ impl Recorder for RecorderSet {
         let Some(audit) = &self.kept.audit else { return Ok(()) };
         let row = IntentRow {
             call: &intent.call_id.0,
+            parent: intent.parent.map(|id| id.0.as_str()),
             pid: self.pid,
             user: self.user.as_deref(),
             session: intent.session,
@@ -97,6 +98,7 @@ impl Recorder for RecorderSet {
         let audited = self.kept.audit.as_ref().map_or(Ok(()), |audit| {
             let row = OutcomeRow {
                 call: &outcome.call_id.0,
+                parent: outcome.parent.map(|id| id.0.as_str()),
                 pid: self.pid,
                 user: self.user.as_deref(),
                 tool: outcome.tool,
@@ -217,6 +219,7 @@ mod tests {
     fn outcome(id: &CallId, attempts: u32) -> Outcome<'_> {
         Outcome {
             call_id: id,
+            parent: None,
             tool: "t",
             server: None,
             failure: Some(FaultKind::Denied),
@@ -243,6 +246,7 @@ mod tests {
         let id = CallId("id-1".into());
         set.intent(&Intent {
             call_id: &id,
+            parent: None,
             tool: "t",
             server: None,
             source: Source::Internal,

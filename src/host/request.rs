@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::policy::Decision;
 use crate::model::{CallMetadata, Fault, JsonObject, ToolDefinition, ToolResult};
+use crate::provider::Preview;
 
 /// How far a listing reaches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub struct CallRequest {
     pub assume_yes: bool,
     /// Variables for the tool.
     pub environment: BTreeMap<String, String>,
+    /// Metadata for the tool.
+    pub metadata: JsonObject,
     /// The session, when the caller has one.
     pub session: Option<String>,
     /// Fires when the call should stop.
@@ -84,10 +88,24 @@ impl CallRequest {
             validate: true,
             assume_yes: false,
             environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
             session: None,
             cancel: CancellationToken::new(),
         }
     }
+}
+
+/// A call that is not made: what it would come to.
+#[derive(Debug, Clone)]
+pub struct Rehearsal {
+    /// The tool.
+    pub definition: ToolDefinition,
+    /// What would be sent or started; secrets masked.
+    pub preview: Preview,
+    /// Whether it may run, would be asked about, or is refused.
+    pub decision: Decision,
+    /// What could not be found out.
+    pub warnings: Vec<String>,
 }
 
 /// A call that was dispatched.

@@ -1,7 +1,7 @@
 //! From a name as typed to the provider that owns the tool, contacting no more than needed.
 //!
-//! Owns: the order of the search — an exact local name contacts nobody, a qualified name one
-//! server, a bare name all — and what is said when nothing fits. The rules of names are in
+//! Owns: the order of the search — an exact local name contacts nobody, one that a file
+//! declares its provider, a qualified name one server, a bare name all — and what is said when nothing fits. The rules of names are in
 //! `catalogue::naming`.
 
 use std::sync::Arc;
@@ -62,6 +62,19 @@ impl ToolHost {
         if let Some(found) = exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
         {
             return self.admit(found, Vec::new());
+        }
+
+        // A name that a file declares for a provider which is no server, but has to be asked for the
+        // rest of the definition: nobody else is.
+        let owner = self
+            .remote()
+            .find(|member| member.server.is_none() && member.declared().exact(name).is_some());
+        if let Some(owner) = owner {
+            let answers = ask(&[owner], limit).await;
+            return match exact(&answers.good, name) {
+                Some(found) => self.admit(found, Vec::new()),
+                None => Err(self.nothing(name, servers, &[], &answers)),
+            };
         }
 
         // A qualified name: only the servers whose names it begins with.
@@ -318,7 +331,7 @@ fn exact<'a>(local: &'a [Answer], name: &str) -> Option<Candidate<'a>> {
         .filter_map(|answer| answer.snapshot.exact(name).map(|tool| (answer, tool)))
         .min_by_key(|(_, tool)| match &tool.definition.origin {
             Origin::File(place) => (place.line, place.column),
-            Origin::Server(_) => (u32::MAX, 0),
+            Origin::Server(_) | Origin::Program => (u32::MAX, 0),
         })
 }
 

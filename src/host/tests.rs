@@ -9,22 +9,16 @@ use serde_json::{Value, json};
 use super::ToolHost;
 use super::approval::Approval;
 use super::builder::ToolHostBuilder;
-use super::fake::{Book, Fake, Person, internal, of_server, variables};
+use super::fake::{Book, Fake, Person, call, host, internal, of_server, variables};
 use super::listings::ListWatch;
 use super::recorder::RecordError;
 use super::request::{ArgumentWord, Arguments, CallRequest, Reach};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, Origin, Place, Problem, ToolName, ToolResult, ToolStatus,
+    Event, EventSink, Fault, FaultKind, ListOwner, Origin, Place, Problem, ToolName, ToolResult,
+    ToolStatus,
 };
-use crate::util::ids::CountingIds;
-
-fn host(providers: &[&Arc<Fake>]) -> ToolHostBuilder {
-    providers.iter().fold(ToolHost::builder().ids(Arc::new(CountingIds::default())), |b, p| {
-        b.provider(Arc::clone(p) as _)
-    })
-}
 
 fn words(pairs: &[(&str, &str)]) -> Arguments {
     let word = |(key, value): &(&str, &str)| ArgumentWord::Text {
@@ -32,10 +26,6 @@ fn words(pairs: &[(&str, &str)]) -> Arguments {
         value: (*value).into(),
     };
     Arguments::Words(pairs.iter().map(word).collect())
-}
-
-fn call(name: &str) -> CallRequest {
-    CallRequest::new(name, words(&[]))
 }
 
 fn local(names: &[&str]) -> Arc<Fake> {
@@ -90,7 +80,7 @@ mod routing {
         host.find("s-echo", &[]).await.unwrap();
         *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
         assert!(host.find("s-new", &[]).await.is_err());
-        sink.emit(Event::ListChanged { server: "s".into() });
+        sink.emit(Event::ListChanged { owner: ListOwner::Server("s".into()) });
         assert!(host.find("s-new", &[]).await.is_ok());
         assert_eq!(server.listed(), 2);
     }
@@ -327,7 +317,7 @@ mod arguments {
         assert_eq!(server.called(), 0);
         request.validate = false;
         assert!(host.call(request.clone()).await.is_ok());
-        assert_eq!(host.preview(&request).await.unwrap().request["name"], "s-echo");
+        assert_eq!(host.preview(&request).await.unwrap().preview.request["name"], "s-echo");
     }
 
     #[tokio::test]

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
-use crate::model::{Event, EventSink, Fault, LogLevel};
+use crate::model::{Event, EventSink, Fault, ListOwner, LogLevel};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
@@ -372,7 +372,8 @@ impl Session {
             "notifications/message" => self.logged(&params),
             "notifications/tools/list_changed" => {
                 self.state().tool_list_version += 1;
-                self.events.emit(Event::ListChanged { server: self.server.clone() });
+                self.events
+                    .emit(Event::ListChanged { owner: ListOwner::Server(self.server.clone()) });
             }
             _ => {}
         }

@@ -77,19 +77,50 @@ impl ToolContext {
     }
 }
 
+/// A call that is part of another one.
+#[derive(Debug, Clone)]
+pub struct NestedCall {
+    /// The tool: its full name, or a bare one that only one tool has.
+    pub name: String,
+    /// The arguments, as they are; they are checked and not coerced.
+    pub arguments: JsonObject,
+    /// The limit of an attempt in place of the configured one. The outer call bounds it in any
+    /// case.
+    pub timeout: Option<Duration>,
+    /// The number of retries in place of the configured one; only for tools marked safe to repeat.
+    pub retries: Option<u32>,
+}
+
+impl NestedCall {
+    /// A call with the limits that are configured for its tool.
+    pub fn new(name: impl Into<String>, arguments: JsonObject) -> Self {
+        Self { name: name.into(), arguments, timeout: None, retries: None }
+    }
+}
+
 /// Calls other tools on behalf of a tool that is made of them. What holds for every call holds for
 /// these too: checks, policy, approval, limits, records.
 #[async_trait]
 pub trait Caller: Send + Sync {
-    /// Calls the tool `name` as part of the call that `context` belongs to, and ends with it.
+    /// Makes a call as part of the one that `context` belongs to. It has the session, variables,
+    /// metadata and approval of that call, stops when `context.cancel` fires, and never outlives
+    /// it.
     ///
     /// # Errors
-    /// As for every call; and when calls would nest too deep or come back to a tool that waits for
-    /// them.
+    /// As for every call; and a usage fault when calls would nest too deep or come back to a tool
+    /// that waits for them. A tool that says no is no error: see [`ToolResult::fault`].
+    async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Fault>;
+
+    /// As [`Caller::run`], with the limits that are configured for the tool.
+    ///
+    /// # Errors
+    /// As [`Caller::run`].
     async fn call(
         &self,
         context: &ToolContext,
         name: &str,
         arguments: JsonObject,
-    ) -> Result<ToolResult, Fault>;
+    ) -> Result<ToolResult, Fault> {
+        self.run(context, NestedCall::new(name, arguments)).await
+    }
 }

@@ -176,6 +176,8 @@ pub enum Origin {
     File(Place),
     /// Told by the named server.
     Server(String),
+    /// Registered by the program that toolhost is part of.
+    Program,
 }
 
 /// Everything the catalogue knows about one tool.
@@ -235,6 +237,9 @@ pub struct ToolDefinition {
     pub warnings: Vec<String>,
     /// What a call may touch, in words: the program it starts, the directory it works in.
     pub touches: Vec<String>,
+    /// The tools it calls, by the names its definition uses; empty when it is not made of others,
+    /// or does not say.
+    pub calls: Vec<String>,
 }
 
 impl ToolDefinition {
@@ -275,6 +280,7 @@ impl ToolDefinition {
             unavailable: None,
             warnings: Vec::new(),
             touches: Vec::new(),
+            calls: Vec::new(),
         }
     }
 }

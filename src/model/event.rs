@@ -11,6 +11,15 @@ use super::server::ServerState;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLevel(pub String);
 
+/// Whose tools they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListOwner {
+    /// A server's.
+    Server(String),
+    /// Registered by the program that toolhost is part of.
+    Program,
+}
+
 /// Something that happened. Viewers may miss events; records are kept elsewhere.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -20,6 +29,8 @@ pub enum Event {
         call_id: CallId,
         /// The full tool name.
         tool: String,
+        /// The call it is part of, when it is nested in one.
+        parent: Option<CallId>,
     },
     /// A tool reported progress.
     Progress {
@@ -70,10 +81,10 @@ pub enum Event {
         /// Its new state.
         state: ServerState,
     },
-    /// A server's catalogue changed.
+    /// Tools were added, removed or changed.
     ListChanged {
-        /// The server.
-        server: String,
+        /// Whose.
+        owner: ListOwner,
     },
     /// Something a person should know that is not worth an error.
     Notice {

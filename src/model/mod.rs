@@ -12,11 +12,11 @@ pub mod problem;
 pub mod result;
 pub mod server;
 
-pub use call::{CallId, Caller, ToolCall, ToolContext};
+pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
 pub use definition::{
     Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
-pub use event::{Event, EventSink, LogLevel};
+pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use name::{ToolName, check_name};

@@ -64,6 +64,8 @@ pub struct ServerStatus {
     pub transport: &'static str,
     /// The command line or URL.
     pub endpoint: String,
+    /// What its program is confined to, in lines; nothing when it has the user's rights.
+    pub confinement: Vec<String>,
     /// The lifecycle it speaks, once known.
     pub era: Option<Era>,
     /// The protocol revision agreed on.

@@ -7,9 +7,15 @@
 
 pub mod builtin;
 pub mod command;
+pub mod files;
+pub mod mailbox;
 pub mod mcp;
+pub mod python;
+pub mod storage;
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
+mod confinement;
+mod engines;
+mod surroundings;
 mod toolkit;
 
 #[cfg(test)]

@@ -24,6 +24,21 @@ pub fn decoded_len(text: &str) -> u64 {
     u64::try_from(signs).unwrap_or(u64::MAX).saturating_mul(3) / 4
 }
 
+/// Encodes as standard base64, padded, on one line.
+pub fn encode(bytes: &[u8]) -> String {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let held = group.iter().fold(0_usize, |held, byte| held << 8 | usize::from(*byte));
+        let held = held << (8 * (3 - group.len()));
+        for at in 0..4 {
+            let sign = SIGNS[(held >> (18 - 6 * at)) & 63];
+            out.push(if at <= group.len() { char::from(sign) } else { '=' });
+        }
+    }
+    out
+}
+
 fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -52,12 +67,15 @@ mod tests {
         ] {
             assert_eq!(decode(text).as_deref(), Some(plain.as_bytes()), "{text}");
             assert_eq!(decoded_len(text), plain.len() as u64, "{text}");
+            assert_eq!(encode(plain.as_bytes()), text, "{plain}");
         }
     }
 
     #[test]
     fn every_byte_value_is_decoded() {
         assert_eq!(decode("AP/+gA==").unwrap(), [0x00, 0xff, 0xfe, 0x80]);
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(decode(&encode(&all)), Some(all));
     }
 
     #[test]

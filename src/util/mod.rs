@@ -6,6 +6,7 @@
 pub mod append;
 pub mod base64;
 pub mod clock;
+pub mod confine;
 pub mod ids;
 pub mod jq;
 pub mod orphans;

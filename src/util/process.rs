@@ -7,6 +7,10 @@
 //! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
 //! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
 //! and are ended at last (see [`super::orphans`]).
+//!
+//! A child may be confined ([`super::confine`]). All of that is made ready in the parent; between
+//! fork and exec the child only enters it, in an order in which nothing undoes what came before:
+//! limits, powers, no new privileges, Landlock, seccomp.
 #![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
 
 use std::collections::BTreeMap;
@@ -21,6 +25,7 @@ use rustix::process::{Pid, Signal};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
+use super::confine::{Cage, Cause, Confinement, Limits, Refusal, Scratch};
 use super::orphans::Awaited;
 
 /// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
@@ -77,7 +82,22 @@ pub struct Process {
     pub stderr: Option<ChildStderr>,
     /// The read end of its events pipe, when it was started with one, until taken.
     pub events: Option<pipe::Receiver>,
+    /// The limits it runs under, for whoever tells how it ended.
+    limits: Limits,
+    /// Its private temporary directory, which goes last.
+    _scratch: Option<Scratch>,
     ended: bool,
+}
+
+/// Why a child was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It cannot be confined as asked.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// What the system said.
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
 impl Process {
@@ -86,7 +106,7 @@ impl Process {
     /// # Errors
     /// What the system said: not found, not executable, bad directory, no more processes.
     pub fn start(program: &Program) -> io::Result<Self> {
-        Self::spawn(program, None)
+        Self::spawn(program, None, None)
     }
 
     /// Starts `program` with one descriptor more than the usual three: the write end of a pipe at
@@ -95,32 +115,42 @@ impl Process {
     /// # Errors
     /// As [`Process::start`], and when no pipe can be had.
     pub fn start_with_events(program: &Program) -> io::Result<Self> {
-        // Both ends close on exec; the child makes its own copy that does not. Ours of the write
-        // end is gone when `spawn` returns, so that the pipe ends with the last writer.
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let read = pipe::Receiver::from_owned_fd(read)?;
-        let mut process = Self::spawn(program, Some(write))?;
+        let (read, write) = events_pipe()?;
+        let mut process = Self::spawn(program, Some(write), None)?;
         process.events = Some(read);
         Ok(process)
     }
 
-    fn spawn(program: &Program, events: Option<OwnedFd>) -> io::Result<Self> {
-        let mut command = tokio::process::Command::new(&program.path);
-        command
-            .args(&program.args)
-            .env_clear()
-            .envs(&program.env)
-            .current_dir(&program.cwd)
-            .stdin(if program.stdin { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+    /// Starts `program` within `confinement`, with a pipe for events when `events` says so.
+    ///
+    /// # Errors
+    /// As [`Process::start_with_events`], and when the confinement cannot be kept.
+    pub fn start_confined(
+        program: &Program,
+        confinement: &Confinement,
+        events: bool,
+    ) -> Result<Self, StartError> {
+        let pipe = if events { Some(events_pipe()?) } else { None };
+        let (read, write) = pipe.unzip();
+        let cage = confinement.prepare(&program.path, &program.cwd)?;
+        let mut process = Self::spawn(program, write, Some(cage))?;
+        process.events = read;
+        process.limits = confinement.limits;
+        Ok(process)
+    }
+
+    fn spawn(program: &Program, events: Option<OwnedFd>, cage: Option<Cage>) -> io::Result<Self> {
+        let mut cage = cage;
+        let scratch = cage.as_mut().and_then(|cage| cage.scratch.take());
+        let mut command = command(program, cage.as_ref());
         // SAFETY: the closure runs in the child between fork and exec and calls only
-        // async-signal-safe system calls; it allocates nothing and takes no lock.
+        // async-signal-safe system calls; it allocates nothing and takes no lock. What it owns was
+        // made in the parent and is not dropped in the child.
         unsafe {
             command.pre_exec(move || {
                 prepare()?;
-                events.as_ref().map_or(Ok(()), hand_over)
+                events.as_ref().map_or(Ok(()), hand_over)?;
+                cage.as_ref().map_or(Ok(()), enter)
             });
         }
         let (mut child, awaited) =
@@ -134,8 +164,15 @@ impl Process {
             child,
             pid,
             _awaited: awaited,
+            limits: Limits::default(),
+            _scratch: scratch,
             ended: false,
         })
+    }
+
+    /// What the end of this child says about its limits; see [`Limits::cause`].
+    pub fn cause(&self, status: ExitStatus, words: &[String]) -> Option<Cause> {
+        self.limits.cause(status, words)
     }
 
     /// The process id, which is also the id of its group and session.
@@ -209,6 +246,115 @@ impl Drop for Process {
             self.signal(Signal::KILL);
         }
     }
+}
+
+/// A pipe for events. Both ends close on exec; the child makes its own copy that does not. Ours of
+/// the write end is gone when the child is started, so that the pipe ends with the last writer.
+fn events_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((pipe::Receiver::from_owned_fd(read)?, write))
+}
+
+/// The command of a child: its program, or what wraps it.
+fn command(program: &Program, cage: Option<&Cage>) -> tokio::process::Command {
+    let mut command = match wrapper(cage) {
+        Some((wrapper, arguments)) => {
+            let mut command = tokio::process::Command::new(wrapper);
+            command.args(arguments);
+            command
+        }
+        None => tokio::process::Command::new(&program.path),
+    };
+    command
+        .args(&program.args)
+        .env_clear()
+        .envs(&program.env)
+        .envs(cage.into_iter().flat_map(|cage| &cage.env).map(|(name, value)| (name, value)))
+        .current_dir(&program.cwd)
+        .stdin(if program.stdin { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+#[cfg(target_os = "linux")]
+fn wrapper(cage: Option<&Cage>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
+    cage.and_then(|cage| cage.wrapper.as_ref())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wrapper(_: Option<&Cage>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
+    None
+}
+
+/// Runs in the child between fork and exec: enters its cage.
+///
+/// The order matters. Limits first, as long as nothing stands in their way. Then powers go, since
+/// the superuser could undo the limits. Landlock and seccomp ask for the promise of no new
+/// privileges; seccomp is last because it could deny what the others need.
+#[cfg(target_os = "linux")]
+fn enter(cage: &Cage) -> io::Result<()> {
+    use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
+    for (resource, limit) in &cage.resources {
+        rustix::process::setrlimit(*resource, limit.clone())?;
+    }
+    if cage.limits_are_final {
+        let power = CapabilitySet::SYS_RESOURCE;
+        rustix::thread::remove_capability_from_bounding_set(power)?;
+        let mut left = rustix::thread::capabilities(None)?;
+        left.effective.remove(power);
+        left.permitted.remove(power);
+        left.inheritable.remove(power);
+        set_capabilities(None, left)?;
+    }
+    if let Some(left) = cage.powers {
+        set_capabilities(None, left)?;
+    }
+    if let Some(fd) = &cage.inherited {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+    }
+    if let Some(ruleset) = &cage.ruleset {
+        set_no_new_privs(true)?;
+        // SAFETY: the call takes a descriptor, which is open for as long as `cage` is borrowed, and
+        // flags; it reads and writes no memory of this process.
+        let entered =
+            unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) };
+        if entered != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    if let Some(filter) = &cage.filter {
+        // One `prctl` and one `seccomp`; an error is not turned into text here.
+        seccompiler::apply_filter(filter).map_err(|error| match error {
+            seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why) => why,
+            _ => io::Error::from(io::ErrorKind::PermissionDenied),
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enter(_: &Cage) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
+#[cfg(target_os = "linux")]
+pub(super) fn query_landlock_abi() -> Option<u32> {
+    /// The flag that asks for the version instead of making rules.
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no memory (a null pointer and a size of zero) and makes
+    // no descriptor; it returns a number.
+    let abi = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    u32::try_from(abi).ok().filter(|abi| *abi > 0)
 }
 
 /// Runs in the child between fork and exec.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[&[&str]] = &[
     &["util"],
     &["model"],
-    &["config", "catalogue", "formats", "stats", "audit", "history"],
+    &["config", "catalogue", "formats", "stats", "audit", "history", "net"],
     &["provider", "mcp"],
     &["host", "providers"],
     &["bench", "serve"],
@@ -40,7 +40,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli/", "cli.rs", "run.rs", "main.rs"]),
     ("ratatui", &["tui/", "tui.rs", "cli/prompt"]),
     ("crossterm", &["tui/", "tui.rs", "cli/prompt"]),
-    ("reqwest", &["mcp/transport/http", "mcp/auth", "providers/http"]),
+    ("reqwest", &["net/", "mcp/transport/http", "mcp/auth", "providers/http"]),
 ];
 
 /// The longest a file may be.

@@ -1,6 +1,5 @@
 //! `toolhost call`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,9 +60,9 @@ pub struct CallArgs {
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
     pub no_validate: bool,
-    /// A variable for the tool; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_variable)]
-    pub context: Vec<(String, String)>,
+    /// A variable for the tool (KEY=VALUE), or metadata of the call (KEY:=JSON); repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_context)]
+    pub context: Vec<ContextWord>,
     /// The session the call belongs to
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
@@ -92,12 +91,32 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn parse_variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !text.contains('\0') => {
-            Ok((key.to_owned(), value.to_owned()))
+/// One word of `--context`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContextWord {
+    /// `KEY=VALUE`: a variable.
+    Variable(String, String),
+    /// `KEY:=JSON`: metadata.
+    Metadata(String, Value),
+}
+
+fn parse_context(text: &str) -> Result<ContextWord, String> {
+    let expected = || "expected KEY=VALUE or KEY:=JSON".to_owned();
+    let (key, value) = text.split_once('=').ok_or_else(expected)?;
+    let word = match key.strip_suffix(':') {
+        Some(key) => {
+            let value = serde_json::from_str(value).map_err(|why| format!("no JSON: {why}"))?;
+            ContextWord::Metadata(key.to_owned(), value)
         }
-        _ => Err("expected KEY=VALUE".to_owned()),
+        None => ContextWord::Variable(key.to_owned(), value.to_owned()),
+    };
+    match &word {
+        ContextWord::Variable(key, _) | ContextWord::Metadata(key, _)
+            if key.is_empty() || text.contains('\0') =>
+        {
+            Err(expected())
+        }
+        _ => Ok(word),
     }
 }
 
@@ -139,12 +158,15 @@ pub(super) async fn perform(
     request: CallRequest,
 ) -> Outcome {
     if args.dry_run {
-        let preview = assembly.host.preview(&request).await?;
+        let rehearsal = assembly.host.preview(&request).await?;
+        for warning in &rehearsal.warnings {
+            context.door.warn(warning);
+        }
         return match format {
             Format::Json | Format::Yaml => {
-                context.door.value(format, &views::outcome::preview_json(&preview))
+                context.door.value(format, &views::outcome::preview_json(&rehearsal))
             }
-            _ => context.door.page(&views::outcome::preview(&preview)),
+            _ => context.door.page(&views::outcome::preview(&rehearsal)),
         };
     }
     let outcome = assembly.host.call(request).await?;
@@ -176,7 +198,12 @@ async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Faul
     request.retries = args.retries;
     request.validate = !args.no_validate;
     request.assume_yes = args.yes;
-    request.environment = args.context.iter().cloned().collect::<BTreeMap<_, _>>();
+    for word in &args.context {
+        match word.clone() {
+            ContextWord::Variable(key, value) => drop(request.environment.insert(key, value)),
+            ContextWord::Metadata(key, value) => drop(request.metadata.insert(key, value)),
+        }
+    }
     request.session.clone_from(&args.session);
     request.cancel = context.cancel.clone();
     Ok(request)
@@ -498,12 +525,20 @@ mod tests {
             &["--timeout", "soon"],
             &["--retries", "-1"],
             &["--context", "novalue"],
+            &["--context", "=x"],
+            &["--context", "k:=not json"],
         ] {
             let all = ["toolhost", "call", "t"].iter().chain(words);
             assert!(Cli::try_parse_from(all).is_err(), "{words:?}");
         }
         assert_eq!(args(&["--timeout", "500ms"]).timeout, Some(Duration::from_millis(500)));
         assert_eq!(args(&["--args", "-"]).args.as_deref(), Some("-"));
-        assert_eq!(args(&["--context", "A=b=c"]).context, [("A".to_owned(), "b=c".to_owned())]);
+        assert_eq!(
+            args(&["--context", "A=b=c", "--context", "n:=[1]"]).context,
+            [
+                ContextWord::Variable("A".to_owned(), "b=c".to_owned()),
+                ContextWord::Metadata("n".to_owned(), json!([1])),
+            ]
+        );
     }
 }

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::millis;
 use crate::cli::output::{Label, Line, Page, fault, json as json_text};
-use crate::host::request::CallOutcome;
+use crate::host::policy::Decision;
+use crate::host::request::{CallOutcome, Rehearsal};
 use crate::model::{Origin, Source, ToolDefinition, ToolResult};
-use crate::provider::Preview;
 
 /// The documented JSON of a call that was dispatched.
 pub fn json(outcome: &CallOutcome) -> Value {
@@ -42,23 +42,43 @@ pub fn json(outcome: &CallOutcome) -> Value {
     value
 }
 
-/// What a call would send or start.
-pub fn preview(preview: &Preview) -> Page {
+/// What a call would send or start, and whether it would be asked about or refused.
+pub fn preview(rehearsal: &Rehearsal) -> Page {
+    let preview = &rehearsal.preview;
     let mut page = Page::from(Line::of(Label::Heading, &preview.summary));
+    let (label, verdict, reason) = match &rehearsal.decision {
+        Decision::Allow(_) => (Label::Dim, "", ""),
+        Decision::Ask(reason) => (Label::Warning, "a person is asked first: ", reason.as_str()),
+        Decision::Deny(reason) => (Label::Error, "it is refused by ", reason.as_str()),
+    };
+    if !verdict.is_empty() {
+        page.push(Line::of(label, verdict).then(Label::Plain, reason));
+    }
     page.text(Label::Plain, 0, &json_text::pretty(&preview.request));
     page
 }
 
-/// What a call would send or start, in JSON.
-pub fn preview_json(preview: &Preview) -> Value {
-    json!({ "dry_run": true, "summary": preview.summary, "request": preview.request })
+/// The same in JSON.
+pub fn preview_json(rehearsal: &Rehearsal) -> Value {
+    let preview = &rehearsal.preview;
+    let (action, reason) = match &rehearsal.decision {
+        Decision::Allow(reason) => ("allow", reason),
+        Decision::Ask(reason) => ("ask", reason),
+        Decision::Deny(reason) => ("deny", reason),
+    };
+    json!({
+        "dry_run": true,
+        "summary": preview.summary,
+        "request": preview.request,
+        "decision": { "action": action, "reason": reason },
+    })
 }
 
 fn server(definition: &ToolDefinition) -> Option<&str> {
     match (&definition.origin, definition.source) {
         (Origin::Server(name), _) => Some(name),
         (Origin::File(_), Source::Mcp) => definition.name.component(),
-        (Origin::File(_), Source::Internal) => None,
+        (Origin::File(_), Source::Internal) | (Origin::Program, _) => None,
     }
 }
 

@@ -75,6 +75,7 @@ pub fn json(server: &ServerStatus) -> Value {
         "protocol": server.protocol,
         "transport": server.transport,
         "endpoint": server.endpoint,
+        "confinement": server.confinement,
         "pid": server.pid,
         "memory_bytes": server.memory,
         "connect_ms": server.connect.map(millis),
@@ -143,6 +144,9 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
         page.fact(key, Label::Plain, &value.unwrap_or_default(), width);
     };
     fact("transport", Some(format!("{}, {}", server.transport, server.endpoint)));
+    for (index, line) in server.confinement.iter().enumerate() {
+        fact(if index == 0 { "sandbox" } else { "" }, Some(line.clone()));
+    }
     let claimed = |key: &str| server.server_info.as_ref()?.get(key)?.as_str();
     let identity = match (claimed("name"), claimed("version")) {
         (Some(name), Some(version)) => Some(format!("{name} {version}")),
@@ -230,6 +234,7 @@ mod tests {
             state: ServerState::Ready,
             transport: "stdio",
             endpoint: "npx server-github".to_owned(),
+            confinement: Vec::new(),
             era: Some(Era::Legacy),
             protocol: Some("2025-11-25".to_owned()),
             server_info: Some(json!({ "name": "gh", "version": "1.2" })),

@@ -329,7 +329,7 @@ fn server(tool: &ToolDefinition) -> Option<&str> {
     match &tool.origin {
         Origin::Server(name) => Some(name),
         Origin::File(_) if tool.source == crate::model::Source::Mcp => tool.name.component(),
-        Origin::File(_) => None,
+        Origin::File(_) | Origin::Program => None,
     }
 }
 
@@ -337,6 +337,7 @@ fn origin(origin: &Origin) -> String {
     match origin {
         Origin::File(place) => caret::location(place),
         Origin::Server(name) => format!("server '{name}'"),
+        Origin::Program => "this program".to_owned(),
     }
 }
 
@@ -348,6 +349,7 @@ fn origin_json(origin: &Origin) -> Value {
             "column": place.column,
         }),
         Origin::Server(name) => json!({ "server": name }),
+        Origin::Program => json!({ "program": true }),
     }
 }
 

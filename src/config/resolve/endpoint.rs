@@ -16,7 +16,6 @@ pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
 pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Option<Endpoint> {
-    check_sandbox(entry, findings);
     let transport = transport(entry, findings).ok()?;
     let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
     let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
@@ -65,23 +64,6 @@ fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<&'static st
             let message = format!("'{other}' is no transport; it is one of stdio, http");
             findings.error(node.place(), message);
             Err(Told)
-        }
-    }
-}
-
-/// Confinement is refused, not weakened, while it cannot be given.
-fn check_sandbox(entry: &Node, findings: &mut Findings) {
-    let Some(node) = entry.get("sandbox") else { return };
-    match findings.take(node.as_text()) {
-        Some("none") | None => {}
-        Some(level @ ("limits" | "landlock" | "bwrap")) => findings.problems.push(
-            Problem::error(format!("sandbox '{level}' is not in this version yet"))
-                .hint("the server is not started with less than its entry asks for")
-                .at(node.place()),
-        ),
-        Some(other) => {
-            let words = "none, limits, landlock, bwrap";
-            findings.error(node.place(), format!("'{other}' is no sandbox; it is one of {words}"));
         }
     }
 }

@@ -12,8 +12,9 @@ pub mod servers;
 pub mod settings;
 pub mod tools;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::environment::Environment;
 use super::expand::Expander;
@@ -41,6 +42,8 @@ pub(super) struct FileContext<'a> {
     /// The file's `schemas`, `defaults`.
     pub schemas: Option<Node>,
     pub defaults: Option<Node>,
+    /// The named directories its entries may use.
+    pub scopes: Arc<BTreeMap<String, PathBuf>>,
 }
 
 impl FileContext<'_> {

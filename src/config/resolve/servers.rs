@@ -6,6 +6,7 @@ use super::{Claim, FileContext, Findings, Gathered, is_off, limit, retries};
 use crate::config::expand::has_reference;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
+use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{AuthSpec, Endpoint, FileRole, ProtocolChoice, ServerSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
@@ -160,6 +161,7 @@ fn resolve(
         provides_tools: Vec::new(),
         retries: 0,
         requires_approval: false,
+        sandbox: None,
         place,
         trust: Trust::Trusted,
     };
@@ -194,6 +196,7 @@ fn resolve(
             "requires_approval" => {
                 spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
             }
+            "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, findings),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
@@ -208,6 +211,25 @@ fn resolve(
     }
     if let Some(node) = declared {
         spec.provides_tools = provides_tools(node, &spec, file, gathered, findings);
+    }
+    Some(spec)
+}
+
+/// What the program is confined to. A server elsewhere is not ours to confine: asking for it is
+/// refused, so that nobody relies on it.
+fn sandbox(
+    node: &Node,
+    endpoint: &Endpoint,
+    file: &FileContext<'_>,
+    findings: &mut Findings,
+) -> Option<SandboxSpec> {
+    let spec = sandbox::read(node, &file.base_dir, &mut findings.problems)?;
+    if spec.level == SandboxLevel::None {
+        return None;
+    }
+    if matches!(endpoint, Endpoint::Http { .. }) {
+        findings.error(node.place(), "only a program started here can be confined, not a 'url'");
+        return None;
     }
     Some(spec)
 }
@@ -385,6 +407,7 @@ fn decide(
             if !env_keys.is_empty() {
                 lines.push(format!("passed through: {}", env_keys.join(" ")));
             }
+            lines.extend(spec.sandbox.iter().flat_map(SandboxSpec::lines));
             lines.extend(trust::program_lines(&argv, file));
             lines
         }

@@ -4,7 +4,7 @@
 //! warning, and what would change trust, limits or directories is an error that names the key.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::definition::one_of;
 use super::{FileContext, Findings, limit};
@@ -42,7 +42,8 @@ pub struct Settings {
     profiles: BTreeMap<String, (Layer, ProfileSpec)>,
     rules: Vec<(Layer, PolicyRule)>,
     records: [Vec<(Layer, Record)>; 3],
-    scopes: BTreeMap<String, PathBuf>,
+    /// In order of precedence, with the layer that says so.
+    scopes: Vec<(Layer, String, PathBuf)>,
 }
 
 /// The records a file may set, in the order of `Settings::records`.
@@ -80,7 +81,6 @@ impl Settings {
             _ if node.is_null() => {}
             "profiles" => self.profiles(node, file.layer, findings),
             "policy" => self.policy(node, file.layer, findings),
-            "scopes" => self.scopes(node, file, findings),
             "defaults" => defaults(node, findings),
             _ => match RECORDS.iter().position(|name| *name == key) {
                 Some(index) => {
@@ -153,7 +153,12 @@ impl Settings {
         }
     }
 
-    fn scopes(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+    /// Reads the value of `scopes`. Comes before the entries of any file: what an entry may do
+    /// depends on the directory its scope names.
+    pub fn scopes(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+        if node.is_null() {
+            return;
+        }
         for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
@@ -164,16 +169,26 @@ impl Settings {
             }
             if let Some(text) = findings.take(value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
-                self.scopes.entry(key.text.clone()).or_insert(path);
+                self.scopes.push((file.layer, key.text.clone(), path));
             }
         }
     }
 
-    /// Puts the layers in order: for policy and records the user's own file wins.
-    pub fn in_force(self, project_root: PathBuf, environment: &dyn Environment) -> InForce {
-        let [stats, audit, history] = self.records.map(merge);
-        let mut scopes = self.scopes;
-        scopes.entry("PROJECT_ROOT".to_owned()).or_insert(project_root);
+    /// The named directories that entries of this layer may use. What a project's file says about
+    /// a name holds for the project's own entries only: it must not move an entry of the user.
+    pub fn scopes_for(
+        &self,
+        layer: Layer,
+        project_root: &Path,
+        environment: &dyn Environment,
+    ) -> BTreeMap<String, PathBuf> {
+        let mut scopes = BTreeMap::new();
+        for (from, name, path) in &self.scopes {
+            if layer == Layer::Project || *from != Layer::Project {
+                scopes.entry(name.clone()).or_insert_with(|| path.clone());
+            }
+        }
+        scopes.entry("PROJECT_ROOT".to_owned()).or_insert_with(|| project_root.to_path_buf());
         let predefined = environment.state_dir().map(|dir| dir.join("agent"));
         let data = scopes
             .get("AGENT_DATA_DIR")
@@ -185,6 +200,13 @@ impl Settings {
                 scopes.entry(name.to_owned()).or_insert_with(|| data.clone());
             }
         }
+        scopes
+    }
+
+    /// Puts the layers in order: for policy and records the user's own file wins.
+    pub fn in_force(self, project_root: &Path, environment: &dyn Environment) -> InForce {
+        let scopes = self.scopes_for(Layer::Project, project_root, environment);
+        let [stats, audit, history] = self.records.map(merge);
         InForce {
             profiles: self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect(),
             policy: policy_order(self.rules),

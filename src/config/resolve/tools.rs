@@ -1,6 +1,7 @@
 //! Files of tools: lists of entries → [`ToolSpec`]s.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
 use crate::config::keys::{TOOL, canonical};
@@ -9,24 +10,8 @@ use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
-/// Kinds that other versions have, to tell a typing error from a missing ability.
-const LATER: [&str; 15] = [
-    "python",
-    "http",
-    "api_client",
-    "files",
-    "langchain_toolkit",
-    "toolkit",
-    "storage",
-    "pipeline",
-    "mailbox",
-    "openapi",
-    "script",
-    "wasm",
-    "rest",
-    "file_management",
-    "function",
-];
+/// Kinds that other builds have, to tell a typing error from a missing ability.
+const LATER: [&str; 3] = ["http", "pipeline", "openapi"];
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
@@ -117,7 +102,12 @@ fn resolve(
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
     let trust = match (ask, &written) {
         (Some(starts), Some(written)) => {
-            let site = Site { base_dir: &file.base_dir, environment: file.environment, written };
+            let site = Site {
+                base_dir: &file.base_dir,
+                environment: file.environment,
+                written,
+                scopes: &file.scopes,
+            };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
                 Trust::Trusted
@@ -138,6 +128,7 @@ fn resolve(
         entry,
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
+        scopes: Arc::clone(&file.scopes),
         trust,
     }
 }
@@ -191,18 +182,9 @@ fn kind<'k>(
     if let Some(found) = first(spec::Claim::Certain).or_else(|| first(spec::Claim::Fallback)) {
         return Ok(found);
     }
-    let guess = [
-        ("module", "python"),
-        ("endpoint_url", "http"),
-        ("toolkit", "files"),
-        ("toolkit_class", "files"),
-        ("storage_type", "storage"),
-        ("component", "storage"),
-        ("openapi", "openapi"),
-        ("steps", "pipeline"),
-    ]
-    .into_iter()
-    .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
+    let guess = [("endpoint_url", "http"), ("openapi", "openapi"), ("steps", "pipeline")]
+        .into_iter()
+        .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
     Err(match guess {
         Some((key, kind)) => {
             let place = entry.key(key).map_or_else(|| entry.place(), |k| entry.place_of(k));

@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::wire::{Arrival, Frame, MESSAGE_LIMIT, Vitals, Wire};
 use crate::model::{Era, Fault};
-use crate::util::process::{Grace, Process, Program, show_exit};
+use crate::util::confine::{Cause, Confinement};
+use crate::util::process::{Grace, Process, Program, StartError, show_exit};
 use crate::util::tail::Tail;
 
 /// How long a write may wait for a server that does not read its stdin.
@@ -54,12 +55,19 @@ struct Reader {
 }
 
 impl StdioWire {
-    /// Starts the server.
+    /// Starts the server, within `confinement` when there is one.
     ///
     /// # Errors
-    /// What the system said when the program could not be started.
-    pub fn start(program: &Program, grace: Grace) -> std::io::Result<Self> {
-        let mut process = Process::start(program)?;
+    /// What the system said when the program could not be started, or why it cannot be confined.
+    pub fn start(
+        program: &Program,
+        confinement: Option<&Confinement>,
+        grace: Grace,
+    ) -> Result<Self, StartError> {
+        let mut process = match confinement {
+            None => Process::start(program)?,
+            Some(confinement) => Process::start_confined(program, confinement, false)?,
+        };
         let stderr = Arc::new(StdMutex::new(Tail::default()));
         let stderr_done = CancellationToken::new();
         if let Some(pipe) = process.stderr.take() {
@@ -98,12 +106,23 @@ impl StdioWire {
         }
         // What it said last may still be in the pipe; a grandchild may keep that pipe for ever.
         let _late = tokio::time::timeout(DRAIN, self.stderr_done.cancelled()).await;
-        let message = match reader.exited {
+        let mut message = match reader.exited {
             Some(status) => format!("the process {}", show_exit(status)),
             None => "it closed its stdout but is still running".to_owned(),
         };
         let words = self.last_words();
+        let process = reader.process.as_ref();
+        let cause = reader.exited.and_then(|status| process?.cause(status, &words));
+        if let Some(Cause::Limit(limit)) = &cause {
+            message = format!("{message} ({limit})");
+        }
         let fault = Fault::unreachable(message);
+        let fault = match cause {
+            Some(Cause::Perhaps(limits)) => {
+                fault.detail(format!("it ran under these limits: {limits}"))
+            }
+            _ => fault,
+        };
         if words.is_empty() {
             fault.detail("stderr: (nothing)")
         } else {
@@ -290,7 +309,7 @@ mod tests {
             cwd: "/".into(),
             stdin: true,
         };
-        StdioWire::start(&program, Grace::default()).unwrap()
+        StdioWire::start(&program, None, Grace::default()).unwrap()
     }
 
     fn frame(text: &str) -> Frame {

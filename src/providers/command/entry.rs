@@ -1,8 +1,8 @@
 //! What an entry of kind `command` says, checked as far as it can be without starting anything.
 //!
 //! The keys: `command` (a list, or a text that names one program), `args`, `cwd`, `env`,
-//! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`. There is no shell:
-//! `shell` is refused, and so is a program that would come from an argument.
+//! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`, `sandbox`. There is
+//! no shell: `shell` is refused, and so is a program that would come from an argument.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,9 +10,12 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::template::Element;
+use crate::config::environment::Environment;
 use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{ToolSpec, Trust};
-use crate::model::{Problem, Safety};
+use crate::model::Problem;
+use crate::providers::confinement::{self, Life, Sandbox};
+use crate::providers::surroundings;
 use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
@@ -85,15 +88,20 @@ pub(super) struct Entry {
     pub(super) untrusted: Option<String>,
     /// Values that stand in for absent arguments.
     pub(super) defaults: BTreeMap<String, Value>,
+    /// What the program is confined to.
+    pub(super) sandbox: Option<Sandbox>,
 }
 
 /// Reads an entry. Problems that leave it usable are added to `doubts`.
 ///
 /// # Errors
 /// The first problem that takes the entry out of service.
-pub(super) fn read(spec: &ToolSpec, doubts: &mut Vec<Problem>) -> Result<Entry, Problem> {
+pub(super) fn read(
+    spec: &ToolSpec,
+    environment: &dyn Environment,
+    doubts: &mut Vec<Problem>,
+) -> Result<Entry, Problem> {
     let entry = &spec.entry;
-    refuse_sandbox(spec)?;
     if let Some(shell) = entry.get("shell").filter(|node| !matches!(node.as_bool(), Ok(false))) {
         return Err(Problem::error("there is no shell between toolhost and a command")
             .hint("write the program and its arguments as a list; a script can be one of them")
@@ -113,6 +121,9 @@ pub(super) fn read(spec: &ToolSpec, doubts: &mut Vec<Problem>) -> Result<Entry, 
         doubts.extend(properties.unused(&arguments, spec));
     }
     let env_keys = entry.get("env_keys").map(Node::as_texts).transpose()?.unwrap_or_default();
+    let env = surroundings::written(entry)?;
+    let sandbox =
+        confinement::read(spec, Life::Call, env.contains_key("HOME"), environment, doubts)?;
     Ok(Entry {
         program,
         arguments,
@@ -121,7 +132,7 @@ pub(super) fn read(spec: &ToolSpec, doubts: &mut Vec<Problem>) -> Result<Entry, 
             .map(|node| node.as_text().map(|path| spec.base_dir.join(path)))
             .transpose()?,
         base_dir: spec.base_dir.clone(),
-        env: env(entry)?,
+        env,
         env_keys,
         input,
         output: output(entry)?,
@@ -132,28 +143,8 @@ pub(super) fn read(spec: &ToolSpec, doubts: &mut Vec<Problem>) -> Result<Entry, 
             Trust::Ask(request) => Some(format!("toolhost trust {}", request.file.display())),
         },
         defaults: properties.defaults,
+        sandbox,
     })
-}
-
-/// Sandboxing is refused until it can be kept, and never weakened.
-fn refuse_sandbox(spec: &ToolSpec) -> Result<(), Problem> {
-    let later = |what: &str| {
-        Problem::error(format!("{what}, but commands cannot be sandboxed yet"))
-            .hint("a later version will; until then 'safety: native' runs it with your own rights")
-    };
-    let asks = |node: &Node| {
-        !node.is_null()
-            && !matches!(node.as_text(), Ok("none"))
-            && !matches!(node.as_bool(), Ok(false))
-    };
-    if let Some(node) = spec.entry.get("sandbox").filter(|node| asks(node)) {
-        return Err(later("the entry asks for a sandbox").at(node.place()));
-    }
-    if spec.definition.safety == Safety::Sandboxed {
-        let place = spec.entry.get("safety").map_or_else(|| spec.place.clone(), Node::place);
-        return Err(later("the entry says 'safety: sandboxed'").at(place));
-    }
-    Ok(())
 }
 
 /// The text of an element of the template, and where it stands.
@@ -205,25 +196,6 @@ pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Proble
             .hint("name the program; arguments may stand in the elements after it")
             .at(node.place())),
     }
-}
-
-fn env(entry: &Node) -> Result<BTreeMap<String, String>, Problem> {
-    let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
-    let mut env = BTreeMap::new();
-    for (key, value) in node.as_map()? {
-        let text = value.as_scalar_text()?;
-        if !is_variable(&key.text) || text.contains('\0') {
-            return Err(Problem::error(format!("'{}' cannot be a variable", key.text))
-                .at(node.place_of(key)));
-        }
-        env.insert(key.text.clone(), text);
-    }
-    Ok(env)
-}
-
-/// Whether the system can carry a variable of this name.
-pub(super) fn is_variable(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 fn input(entry: &Node, arguments: &[Element], properties: &Properties) -> Result<Input, Problem> {

@@ -16,6 +16,8 @@ mod template;
 use crate::config::node::Node;
 use crate::config::spec::{Claim, KindWords, Site};
 use crate::provider::Kind;
+use crate::providers::confinement;
+use crate::providers::surroundings::variables;
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {
@@ -52,17 +54,10 @@ fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
         Some(cwd) => format!("directory: {}", base_dir.join(cwd).display()),
         None => "directory: the one toolhost is called in".to_owned(),
     });
-    let set = entry.get("env").map(Node::entries).unwrap_or_default();
-    lines.extend(set.iter().map(|(key, value)| match value.as_scalar_text() {
-        Ok(value) if surroundings::decides_code(&key.text) => {
-            format!("variable set: {}={value}", key.text)
-        }
-        _ => format!("variable set: {}", key.text),
-    }));
-    let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
-    lines.extend(passed.iter().map(|name| format!("variable passed on: {name}")));
+    lines.extend(variables(entry));
     if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
         lines.push("values may start an argument with '-'".to_owned());
     }
+    lines.extend(confinement::trust_lines(entry, base_dir));
     lines
 }

@@ -15,11 +15,12 @@ use super::{result, surroundings};
 use crate::config::environment::Environment;
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Fault, JsonObject, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Fault, JsonObject, Phase, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
     ToolStatus,
 };
 use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
-use crate::util::process::{Process, Program, ResolveError, resolve};
+use crate::providers::confinement;
+use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
 /// Runs the programs that entries name.
 pub(super) struct CommandProvider {
@@ -47,7 +48,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     for spec in specs {
         let name = spec.definition.name.full();
         let mut doubts = Vec::new();
-        match entry::read(spec, &mut doubts) {
+        match entry::read(spec, environment.as_ref(), &mut doubts) {
             Ok(entry) => {
                 let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
                 tools.push(Tool { definition, entry });
@@ -82,6 +83,16 @@ fn complete(
         Some(cwd) => format!("works in {}", cwd.display()),
         None => "works in the directory it is called from".to_owned(),
     });
+    let obstacle = match &entry.sandbox {
+        None => obstacle,
+        Some(sandbox) => {
+            definition.touches.extend(sandbox.describe(entry.cwd.as_deref()));
+            if sandbox.confines() {
+                definition.safety = Safety::Sandboxed;
+            }
+            obstacle.or_else(|| sandbox.obstacle())
+        }
+    };
     if let Some(fault) = obstacle {
         definition.status = ToolStatus::Unavailable;
         definition.unavailable = Some(fault);
@@ -181,13 +192,7 @@ impl ToolProvider for CommandProvider {
             cwd,
             stdin: prepared.stdin.is_some(),
         };
-        let process = Process::start_with_events(&program).map_err(|error| {
-            Fault::unreachable(format!(
-                "'{}' could not be started: {error}",
-                program.path.display()
-            ))
-            .phase(Phase::Start)
-        })?;
+        let process = start(&program, entry)?;
         let events = EventReader::new(&context.call_id, call.name.full(), &context.events);
         let limits = Limits::keeping(entry.max_output);
         let finished =
@@ -212,6 +217,22 @@ impl ToolProvider for CommandProvider {
             }),
         })
     }
+}
+
+/// Starts the program, within its sandbox when it has one.
+fn start(program: &Program, entry: &Entry) -> Result<Process, Fault> {
+    let started = match &entry.sandbox {
+        None => Process::start_with_events(program).map_err(StartError::from),
+        Some(sandbox) => {
+            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
+            Process::start_confined(program, &confinement, true)
+        }
+    };
+    started.map_err(|error| {
+        confinement::not_started(&error, |error| {
+            format!("'{}' could not be started: {error}", program.path.display())
+        })
+    })
 }
 
 /// The system reports a missing directory as a missing program; this tells them apart.

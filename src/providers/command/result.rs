@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::entry::Output;
 use super::run::Finished;
 use crate::model::{Fault, Phase, ToolResult};
+use crate::util::confine::Cause;
 use crate::util::process::show_exit;
 
 /// How much of an output is quoted in a message, in characters.
@@ -20,9 +21,18 @@ const SHOWN_LINES: usize = 20;
 /// # Errors
 /// When a signal ended the program, or its output is not the JSON its entry promises.
 pub(super) fn read(name: &str, finished: Finished, output: Output) -> Result<ToolResult, Fault> {
-    let Finished { status, stdout, stderr, warnings } = finished;
-    let ended = format!("{name} {}", show_exit(status));
-    if status.signal().is_some() {
+    let Finished { status, stdout, mut stderr, warnings, cause } = finished;
+    let mut ended = format!("{name} {}", show_exit(status));
+    match &cause {
+        Some(Cause::Limit(limit)) => ended = format!("{ended} ({limit})"),
+        Some(Cause::Perhaps(limits)) if status.signal().is_some() => {
+            stderr.push(format!("it ran under these limits: {limits}"));
+        }
+        _ => {}
+    }
+    let over = matches!(cause, Some(Cause::Limit(_)));
+    if status.signal().is_some() || over {
+        // A program that was ended has given no answer, whatever it wrote.
         return Err(Fault::unreachable(ended).phase(Phase::Call).details(stderr));
     }
     let mut result = if !status.success() {

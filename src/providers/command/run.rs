@@ -15,6 +15,7 @@ use super::events::EventReader;
 use super::tail::Tail;
 use crate::model::fault::Signal;
 use crate::model::{Fault, FaultKind, Phase};
+use crate::util::confine::Cause;
 use crate::util::process::{Grace, Process};
 use crate::util::units;
 
@@ -55,6 +56,8 @@ pub(super) struct Finished {
     pub(super) stderr: Vec<String>,
     /// Doubts about the run.
     pub(super) warnings: Vec<String>,
+    /// What its end says about the limits it ran under.
+    pub(super) cause: Option<Cause>,
 }
 
 /// Runs a started program to its end.
@@ -86,6 +89,8 @@ pub(super) async fn finish(
     let mut warnings: Vec<String> = events.finish().into_iter().collect();
     match outcome {
         Ok((status, drained)) => {
+            let stderr = stderr.lines();
+            let cause = process.cause(status, &stderr);
             // What it left running in its group ends now, without a farewell: nobody waits for it.
             // It is waited for briefly, only so that it does not stay as a zombie of ours.
             let now = Grace {
@@ -101,7 +106,7 @@ pub(super) async fn finish(
                         .to_owned(),
                 );
             }
-            Ok(Finished { status, stdout, stderr: stderr.lines(), warnings })
+            Ok(Finished { status, stdout, stderr, warnings, cause })
         }
         Err(fault) => {
             process.end(limits.grace).await;

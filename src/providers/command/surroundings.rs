@@ -2,47 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Input, is_variable, variable};
+use super::entry::{Entry, Input, variable};
 use super::template::show;
 use crate::config::environment::Environment;
 use crate::model::{Fault, JsonObject, ToolContext};
+use crate::providers::surroundings::{decides_code, inherited, is_variable};
 use crate::util::process::EVENTS_FD;
-
-/// What every command gets of our own environment, as far as it is set.
-const PASSED_ON: [&str; 10] =
-    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
-
-/// Variables that decide which code a program loads; see [`decides_code`].
-const LOADERS: [&str; 14] = [
-    "PATH",
-    "BASH_ENV",
-    "ENV",
-    "IFS",
-    "NODE_OPTIONS",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "JAVA_TOOL_OPTIONS",
-    "GCONV_PATH",
-];
-
-/// Whether a variable decides which code runs: only the entry may set it, never a call, and its
-/// value belongs to what a person is asked to trust.
-pub(super) fn decides_code(name: &str) -> bool {
-    name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name)
-}
 
 /// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
 pub(super) fn standing(entry: &Entry, environment: &dyn Environment) -> BTreeMap<String, String> {
-    let keys = PASSED_ON.iter().copied().chain(entry.env_keys.iter().map(String::as_str));
-    let mut env: BTreeMap<String, String> =
-        keys.filter_map(|key| environment.var(key).map(|value| (key.to_owned(), value))).collect();
-    env.extend(entry.env.iter().map(|(key, value)| (key.clone(), value.clone())));
-    env
+    inherited(&entry.env, &entry.env_keys, environment)
 }
 
 /// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.

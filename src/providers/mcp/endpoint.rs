@@ -18,6 +18,7 @@ use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
 use crate::model::{Fault, FaultKind, Phase};
+use crate::providers::confinement;
 use crate::util::process::{Grace, Program, ResolveError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
@@ -81,13 +82,18 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
                 cwd: cwd.clone(),
                 stdin: true,
             };
+            let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
-                let wire = StdioWire::start(&program, Grace::default()).map_err(|error| {
-                    Fault::unreachable(format!(
-                        "cannot start '{}': {error}",
-                        program.path.display()
-                    ))
-                })?;
+                let confinement = sandbox
+                    .as_ref()
+                    .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
+                    .transpose()?;
+                let wire = StdioWire::start(&program, confinement.as_ref(), Grace::default())
+                    .map_err(|error| {
+                        confinement::not_started(&error, |error| {
+                            format!("cannot start '{}': {error}", program.path.display())
+                        })
+                    })?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
             Ok((open, key))
@@ -109,6 +115,13 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
             Ok((open, key))
         }
     }
+}
+
+/// What the program of a server is confined to, in lines for people.
+pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> Vec<String> {
+    let Endpoint::Stdio { cwd, .. } = &spec.endpoint else { return Vec::new() };
+    let sandbox = confinement::of_server(spec, setup.environment.as_ref());
+    sandbox.map(|sandbox| sandbox.describe(Some(cwd))).unwrap_or_default()
 }
 
 /// The clean environment of a child.

@@ -352,6 +352,7 @@ impl Server for McpProvider {
                 Endpoint::Http { .. } => "http",
             },
             endpoint: self.endpoint_text(),
+            confinement: endpoint::confinement(&self.spec, &self.setup),
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
             server_info: agreement.and_then(|a| a.server_info.clone()),

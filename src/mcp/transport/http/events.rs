@@ -14,16 +14,16 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::answer::{Glance, glance};
-use super::body::{Body, too_large};
-use super::post::{content_type, not_the_answer};
+use super::post::not_the_answer;
 use super::queue::Bulk;
 use super::running::{Exchange, Stage, locked};
 use super::sse::{Event, Item, Parser};
 use super::status::Refusal;
-use super::trouble::Cut;
 use super::{Shared, headers};
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Fault};
+use crate::net::response::{Body, content_type, too_large};
+use crate::net::trouble::Cut;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How long a stream is read on after its answer came, so that its connection can be used again.

@@ -20,7 +20,7 @@
 
 mod answer;
 mod body;
-mod client;
+mod departing;
 mod events;
 mod headers;
 mod post;
@@ -31,10 +31,7 @@ mod session;
 mod sse;
 mod status;
 mod target;
-mod trouble;
 
-#[cfg(test)]
-mod peer;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +54,7 @@ use self::running::{Running, locked};
 use self::session::Session;
 use crate::mcp::wire::{Arrival, Frame, FrameKind, Vitals, Wire};
 use crate::model::{Era, Fault};
+use crate::net::client;
 
 /// A wire to one Streamable HTTP server.
 pub struct HttpWire {
@@ -92,7 +90,13 @@ impl HttpWire {
     pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
         let checked = target.check()?;
         let authorized = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
-        let client = client::build(&target, checked.headers)?;
+        let settings = client::Settings {
+            connect: target.limits.connect,
+            insecure: target.insecure,
+            // The user wrote this address and nobody else can change it.
+            link_local: true,
+        };
+        let client = client::build(&target.url, &settings, checked.headers)?;
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
             outbox.note(warning);

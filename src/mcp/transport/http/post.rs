@@ -8,27 +8,28 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use url::Url;
 
+use super::Shared;
 use super::answer::{Glance, glance, is_error};
-use super::body::Body;
-use super::client::{Departing, guess};
+use super::body::whole;
+use super::departing::{Departing, guess};
 use super::headers;
 use super::running::{Exchange, Stage, locked};
-use super::status::{Refusal, redirect, session_lost, words};
-use super::target::show;
-use super::{Shared, trouble};
+use super::status::{Refusal, session_lost};
 use crate::mcp::wire::{Arrival, Frame, FrameKind};
 use crate::model::{Era, Fault};
-use crate::util::units::{show_duration, show_size};
-
-/// Redirects that are followed for one message.
-const REDIRECTS: usize = 5;
+use crate::net::address::show;
+use crate::net::redirect::{self, Asking, circle, redirect};
+use crate::net::response::{Body, check_headers, content_type};
+use crate::net::trouble;
+use crate::net::words::words;
+use crate::util::units::show_duration;
 
 /// What came back for a POST.
 enum Posted {
@@ -200,7 +201,7 @@ impl Shared {
             Accepted::Error(body, fault) => self.deliver(body, id, Some(fault)).await,
             Accepted::Json(mut body, begun) => {
                 let (limits, mut bulk) = (&self.limits, self.outbox.bulk());
-                let whole = body.whole(begun, limits.message, &mut bulk, exchange);
+                let whole = whole(&mut body, begun, limits.message, &mut bulk, exchange);
                 let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
                     let limit = show_duration(limits.exchange);
                     Err(Fault::timeout(format!("the answer was not complete within {limit}")))
@@ -291,7 +292,7 @@ impl Shared {
         exchange: Option<&Arc<Exchange>>,
     ) -> Result<Response, Fault> {
         let mut url = url.clone();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=redirect::MOST {
             let mut request =
                 self.client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(bytes) = body {
@@ -306,25 +307,13 @@ impl Shared {
                 .send()
                 .await
                 .map_err(|error| trouble::no_response(&error, &url, self.limits.connect))?;
-            self.check_size(response.headers())?;
-            match redirect(response.status(), response.headers(), &url)? {
+            check_headers(response.headers(), self.limits.headers)?;
+            match redirect(response.status(), response.headers(), &url, Asking::Act)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
         }
-        Err(Fault::protocol(format!("{} redirects in a circle", show(&url)))
-            .detail(format!("limit: {REDIRECTS} redirects")))
-    }
-
-    fn check_size(&self, headers: &HeaderMap) -> Result<(), Fault> {
-        let size: usize = headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
-        if size > self.limits.headers {
-            let (size, limit) = (show_size(size as u64), show_size(self.limits.headers as u64));
-            return Err(Fault::protocol(format!(
-                "{size} of response headers, the limit is {limit}"
-            )));
-        }
-        Ok(())
+        Err(circle(&url))
     }
 
     /// The beginning of a body that is shown, not used.
@@ -344,14 +333,6 @@ impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.shared.running.cancel(self.id);
     }
-}
-
-/// The media type without parameters, in lower case; empty when there is none.
-pub(super) fn content_type(headers: &HeaderMap) -> String {
-    let value = headers.get(CONTENT_TYPE).map(reqwest::header::HeaderValue::as_bytes);
-    let text = String::from_utf8_lossy(value.unwrap_or_default());
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    essence.chars().take(80).collect::<String>().to_ascii_lowercase()
 }
 
 /// The fault for something that came where the answer to `id` belongs.

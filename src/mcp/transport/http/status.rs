@@ -1,20 +1,17 @@
 //! What a status other than success means.
 //!
-//! Owns: turning status, headers and the beginning of a body into a fault, and deciding which
-//! redirects are followed. Never does: input or output.
-
-use std::borrow::Cow;
+//! Owns: turning status, headers and the beginning of a body into a fault. Never does: input or
+//! output.
 
 use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, HeaderName, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use serde_json::{Value, json};
+use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::json;
 use url::Url;
 
-use super::target::show;
 use crate::model::Fault;
+use crate::net::address::show;
+use crate::net::words::{cut, lossy, words};
 
-/// Characters of a peer's own words that are kept.
-const WORDS: usize = 300;
 /// The message by which a lost session is recognised.
 const FORGOTTEN: &str = "the server forgot the session";
 
@@ -88,79 +85,8 @@ impl Refusal<'_> {
     }
 }
 
-/// Where a redirect leads, when it is one that is followed: 307 and 308 within the origin.
-///
-/// # Errors
-/// Every other redirect, naming where it wants to go.
-pub(super) fn redirect(
-    status: StatusCode,
-    headers: &HeaderMap,
-    url: &Url,
-) -> Result<Option<Url>, Fault> {
-    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-        return Ok(None);
-    }
-    let place = show(url);
-    let Some(location) = headers.get(LOCATION) else {
-        let fault = Fault::protocol(format!("{place} answered {status} without saying where to"));
-        return Err(with_status(fault, status));
-    };
-    let location = lossy(location.as_bytes());
-    let next = url.join(&location).ok();
-    match next {
-        Some(next) if matches!(status.as_u16(), 307 | 308) && next.origin() == url.origin() => {
-            Ok(Some(next))
-        }
-        _ => {
-            let target = next.map_or_else(|| cut(&location), |next| cut(&show(&next)));
-            let fault =
-                Fault::denied(format!("{place} redirects to {target}, which is not followed"))
-                    .hint("if that is where the server is, write it into the entry's url");
-            Err(with_status(fault, status))
-        }
-    }
-}
-
 fn with_status(fault: Fault, status: StatusCode) -> Fault {
     fault.data(json!({ "http_status": status.as_u16() }))
-}
-
-/// The peer's own words in a body: a JSON error's message, a page's title, or the first line.
-pub(super) fn words(body: &[u8]) -> Option<String> {
-    let text = lossy(body);
-    let text = text.trim_start_matches('\u{feff}').trim();
-    let line = json_words(text)
-        .or_else(|| title(text))
-        .or_else(|| text.lines().next().map(str::to_owned))?;
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then(|| cut(&line))
-}
-
-fn json_words(text: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    ["/error/message", "/message", "/error_description", "/error", "/detail"]
-        .into_iter()
-        .find_map(|path| value.pointer(path)?.as_str().map(str::to_owned))
-}
-
-fn title(text: &str) -> Option<String> {
-    let lower = text.to_ascii_lowercase();
-    let start = lower.find("<title")?;
-    let start = start + lower.get(start..)?.find('>')? + 1;
-    let end = start + lower.get(start..)?.find("</title")?;
-    text.get(start..end).map(str::to_owned).filter(|title| !title.trim().is_empty())
-}
-
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
-}
-
-fn cut(text: &str) -> String {
-    let mut out: String = text.chars().take(WORDS).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
 }
 
 #[cfg(test)]
@@ -208,17 +134,6 @@ mod tests {
     }
 
     #[test]
-    fn the_peers_words_are_a_line() {
-        assert_eq!(words(b"\n\n  try later \nmore"), Some("try later".into()));
-        assert_eq!(words(b"<html><head><Title>Oh\n no</title>"), Some("Oh no".into()));
-        assert_eq!(words(b"<html><p>x"), Some("<html><p>x".into()));
-        assert_eq!(words(br#"{"error":{"message":"no session"}}"#), Some("no session".into()));
-        assert_eq!(words(br#"{"error":"invalid_token"}"#), Some("invalid_token".into()));
-        assert_eq!(words(b" \n "), None);
-        assert_eq!(words(&[b'x'; 5000]).unwrap().chars().count(), WORDS + 1);
-    }
-
-    #[test]
     fn a_challenge_and_a_wait_are_shown() {
         let fault = refusal(
             401,
@@ -230,42 +145,5 @@ mod tests {
         assert!(fault.hint_text().unwrap().contains("token_env_var"));
         let fault = refusal(429, &[(RETRY_AFTER, "86400")], "slow down");
         assert_eq!(fault.detail_lines(), ["retry-after: 86400", "slow down"]);
-    }
-
-    fn follow(status: u16, location: &str) -> Result<Option<String>, FaultKind> {
-        let map = [(LOCATION, HeaderValue::from_str(location).unwrap())].into_iter().collect();
-        let url = "http://127.0.0.1:8001/mcp".parse().unwrap();
-        redirect(StatusCode::from_u16(status).unwrap(), &map, &url)
-            .map(|next| next.map(|url| url.to_string()))
-            .map_err(|fault| fault.kind())
-    }
-
-    #[test]
-    fn only_method_keeping_redirects_within_the_origin_are_followed() {
-        assert_eq!(follow(307, "/mcp/"), Ok(Some("http://127.0.0.1:8001/mcp/".into())));
-        assert_eq!(
-            follow(308, "http://127.0.0.1:8001/x"),
-            Ok(Some("http://127.0.0.1:8001/x".into()))
-        );
-        for (status, location) in [
-            (307, "http://127.0.0.1:8002/mcp"),
-            (307, "https://127.0.0.1:8001/mcp"),
-            (307, "file:///etc/passwd"),
-            (307, "//evil.example/mcp"),
-            (307, "http://[broken"),
-            (303, "/mcp/"),
-            (301, "/mcp/"),
-            (302, "/mcp/"),
-        ] {
-            assert_eq!(follow(status, location), Err(FaultKind::Denied), "{status} {location}");
-        }
-        assert_eq!(follow(200, "/x"), Ok(None));
-    }
-
-    #[test]
-    fn a_redirect_to_nowhere_breaks_the_protocol() {
-        let url = "http://127.0.0.1/".parse().unwrap();
-        let fault = redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url).unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Protocol);
     }
 }

@@ -3,16 +3,16 @@
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
-use url::{Host, Url};
+use url::Url;
 
 use super::redact::Redactor;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
+use crate::net::address::{is_near, show};
 
 /// Header names that belong to the protocol or to HTTP itself (`mcp-*` are refused besides).
 const RESERVED: [&str; 9] = [
@@ -175,44 +175,6 @@ fn header(
     Ok((name, value))
 }
 
-/// A URL as it may be shown: without user name, password, query and fragment.
-pub(super) fn show(url: &Url) -> String {
-    let mut shown = url.clone();
-    // These fail for URLs that cannot have them, which then do not have them.
-    shown.set_username("").ok();
-    shown.set_password(None).ok();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    shown.to_string()
-}
-
-/// Whether a URL names this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => {
-            ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback())
-        }
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
-/// Whether a URL names this machine or a private address, as far as that can be told without
-/// asking anyone.
-fn is_near(url: &Url) -> bool {
-    let private = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    };
-    is_loopback(url)
-        || match url.host() {
-            Some(Host::Ipv4(ip)) => private(ip.into()),
-            Some(Host::Ipv6(ip)) => private(ip.to_canonical()) || ip == Ipv6Addr::LOCALHOST,
-            _ => false,
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,11 +239,5 @@ mod tests {
     #[test]
     fn other_schemes_are_refused() {
         assert!(target("file:///etc/passwd").check().is_err());
-    }
-
-    #[test]
-    fn a_shown_url_holds_no_secrets() {
-        let url = "https://me:pass@example.com:8443/mcp?key=abc#f".parse().unwrap();
-        assert_eq!(show(&url), "https://example.com:8443/mcp");
     }
 }

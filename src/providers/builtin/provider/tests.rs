@@ -46,6 +46,7 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
         base_dir: PathBuf::from("/"),
         place,
         defaults: None,
+        scopes: Arc::default(),
         trust: Trust::Trusted,
     }
 }

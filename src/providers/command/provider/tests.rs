@@ -11,7 +11,7 @@ use super::*;
 use crate::config::environment::FixedEnvironment;
 use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
 use crate::config::spec::{Site, Trust, TrustRequest};
-use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Safety, Source, ToolName};
+use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Source, ToolName};
 
 /// A directory with one script, and the entry that runs it.
 struct Bench {
@@ -53,8 +53,16 @@ impl Bench {
         definition.input_schema = Arc::new(schema);
         let base_dir = dir.path().to_path_buf();
         let trust = Trust::Trusted;
-        let spec =
-            ToolSpec { definition, kind: "command", entry, base_dir, place, defaults: None, trust };
+        let spec = ToolSpec {
+            definition,
+            kind: "command",
+            entry,
+            base_dir,
+            place,
+            defaults: None,
+            scopes: Arc::default(),
+            trust,
+        };
         Self { dir, spec }
     }
 
@@ -462,9 +470,9 @@ fn wrong_entries_are_refused_with_their_reason() {
             "there is no shell between toolhost and a command",
         ),
         (
-            json!({ "command": ["a"], "sandbox": { "network": false } }),
+            json!({ "command": ["a"], "sandbox": { "level": "limits", "network": false } }),
             &[],
-            "the entry asks for a sandbox, but commands cannot be sandboxed yet",
+            "'network' has no effect at the level 'limits'",
         ),
         (
             json!({ "command": ["a"], "input": "tape" }),
@@ -498,11 +506,12 @@ fn wrong_entries_are_refused_with_their_reason() {
         assert!(bench.build().providers.is_empty(), "{entry}");
         assert_eq!(bench.problems(), [expected], "{entry}");
     }
-    let mut bench = Bench::new("", json!({ "command": ["env"] }), json!({}));
+    let entry = json!({ "command": ["env"], "sandbox": "none" });
+    let mut bench = Bench::new("", entry, json!({}));
     bench.spec.definition.safety = Safety::Sandboxed;
     assert_eq!(
         bench.problems(),
-        ["the entry says 'safety: sandboxed', but commands cannot be sandboxed yet"]
+        ["'safety: sandboxed' and the sandbox 'none' contradict each other"]
     );
 }
 
@@ -526,7 +535,12 @@ fn trust_sees_the_whole_of_it() {
     }));
     let starts = super::super::kind().words.starts.unwrap();
     let environment = FixedEnvironment::default();
-    let site = Site { base_dir: Path::new("/srv"), environment: &environment, written: &entry };
+    let site = Site {
+        base_dir: Path::new("/srv"),
+        environment: &environment,
+        written: &entry,
+        scopes: &BTreeMap::new(),
+    };
     insta::assert_debug_snapshot!(starts(&entry, &site), @r#"
     [
         "program: ./run",

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::HttpWire;
-use super::super::peer::{EVENTS, Peer, Reply, answer, chunk, head};
 use super::{JSON, ask, call, initialized, legacy, modern, notification, request, target, wire_to};
 use crate::mcp::wire::{Arrival, Wire as _};
 use crate::model::{FaultKind, Phase};
+use crate::net::peer::{EVENTS, Peer, Reply, answer, chunk, head};
 
 #[tokio::test]
 async fn a_closed_port_is_a_refused_connection() {

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::super::peer::{Heard, Peer, Reply, answer, head};
 use super::super::{HttpWire, is_session_lost};
 use super::{
     JSON, ask, ask_status, call, initialized, legacy, modern, request, target, wire, wire_to,
 };
 use crate::mcp::wire::{Arrival, FrameKind, Wire as _};
 use crate::model::{Era, FaultKind};
+use crate::net::peer::{Heard, Peer, Reply, answer, head};
 
 #[tokio::test]
 async fn a_legacy_session_is_kept_and_ended() {

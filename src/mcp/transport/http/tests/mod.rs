@@ -10,10 +10,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::peer::{Peer, Reply};
 use super::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::wire::{Arrival, Frame, FrameKind, Wire as _};
 use crate::model::{Era, Fault, FaultKind};
+use crate::net::peer::{Peer, Reply};
 
 const JSON: [&str; 2] = ["Content-Type: application/json", "Transfer-Encoding: chunked"];
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use url::Url;
 
 use super::super::HttpWire;
-use super::super::peer::{Peer, Reply, answer, head};
 use super::{call, target, wire_to};
 use crate::model::FaultKind;
+use crate::net::peer::{Peer, Reply, answer, head};
 
 /// A server that completes TLS handshakes with this certificate and answers one request each.
 fn tls_server(certificate: &'static [u8]) -> Url {

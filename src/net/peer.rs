@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server for the tests of this room: real sockets, scripted per test.
+//! A small HTTP/1.1 server for the tests of whoever speaks HTTP: real sockets, scripted per test.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,34 +12,34 @@ use url::Url;
 
 /// One request as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Heard {
-    pub method: String,
-    pub path: String,
+pub(crate) struct Heard {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// Names in lower case.
-    pub headers: BTreeMap<String, String>,
-    pub body: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
     /// Which connection it came on, counted from 0.
-    pub connection: usize,
+    pub(crate) connection: usize,
 }
 
 impl Heard {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
     /// The id of the JSON-RPC message in the body.
-    pub(super) fn id(&self) -> serde_json::Value {
+    pub(crate) fn id(&self) -> serde_json::Value {
         serde_json::from_str::<serde_json::Value>(&self.body).unwrap()["id"].clone()
     }
 
     /// Method and path, for comparing what was asked.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 }
 
 /// What the peer does with one request.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// These bytes as they are; the connection stays open for the next request.
     Raw(Vec<u8>),
     /// These bytes, then the end of the connection.
@@ -54,7 +54,7 @@ pub(super) enum Reply {
 
 impl Reply {
     /// A response with a length.
-    pub(super) fn full(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn full(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = format!("Content-Length: {}", body.len());
         let mut bytes = head(status, &[headers, &[length.as_str()]].concat());
@@ -63,22 +63,22 @@ impl Reply {
     }
 
     /// 200 with a JSON body.
-    pub(super) fn json(body: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn json(body: impl AsRef<[u8]>) -> Self {
         Self::full("200 OK", &["Content-Type: application/json"], body)
     }
 
     /// 202 without a body.
-    pub(super) fn accepted() -> Self {
+    pub(crate) fn accepted() -> Self {
         Self::full("202 Accepted", &[], "")
     }
 
     /// The result `{}` for a request.
-    pub(super) fn result(heard: &Heard) -> Self {
+    pub(crate) fn result(heard: &Heard) -> Self {
         Self::json(answer(&heard.id()))
     }
 
     /// An event stream that ends after `events`.
-    pub(super) fn events(events: &str) -> Self {
+    pub(crate) fn events(events: &str) -> Self {
         let mut bytes = head("200 OK", &EVENTS);
         bytes.extend_from_slice(chunk(events).as_bytes());
         bytes.extend_from_slice(b"0\r\n\r\n");
@@ -87,16 +87,16 @@ impl Reply {
 }
 
 /// Headers of a chunked event stream.
-pub(super) const EVENTS: [&str; 2] =
+pub(crate) const EVENTS: [&str; 2] =
     ["Content-Type: text/event-stream", "Transfer-Encoding: chunked"];
 
 /// One chunk of a chunked body.
-pub(super) fn chunk(data: &str) -> String {
+pub(crate) fn chunk(data: &str) -> String {
     format!("{:x}\r\n{data}\r\n", data.len())
 }
 
 /// A response head.
-pub(super) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
+pub(crate) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status}\r\n");
     for header in headers {
         text.push_str(header);
@@ -107,14 +107,14 @@ pub(super) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
 }
 
 /// A JSON-RPC answer.
-pub(super) fn answer(id: &serde_json::Value) -> String {
+pub(crate) fn answer(id: &serde_json::Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
 }
 
 type Script = dyn Fn(usize, &Heard) -> Reply + Send + Sync;
 
 /// A running server.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     address: std::net::SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
     gone: Arc<AtomicUsize>,
@@ -123,7 +123,7 @@ pub(super) struct Peer {
 
 impl Peer {
     /// Starts a server that answers the n-th request (from 0, over all connections) by `script`.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         script: impl Fn(usize, &Heard) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -148,24 +148,24 @@ impl Peer {
     }
 
     /// The URL of a path on this server.
-    pub(super) fn url(&self, path: &str) -> Url {
+    pub(crate) fn url(&self, path: &str) -> Url {
         format!("http://{}{path}", self.address).parse().unwrap()
     }
 
     /// Everything asked so far.
-    pub(super) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
     }
 
     /// Waits until a client went away that a [`Reply::Hang`] had kept waiting.
-    pub(super) async fn left_alone(&self) {
+    pub(crate) async fn left_alone(&self) {
         while self.gone.load(Ordering::Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
     }
 
     /// Waits until something was asked `n` times.
-    pub(super) async fn heard_at_least(&self, n: usize) -> Vec<Heard> {
+    pub(crate) async fn heard_at_least(&self, n: usize) -> Vec<Heard> {
         loop {
             let heard = self.heard();
             if heard.len() >= n {

@@ -6,12 +6,14 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::iter::successors;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use rustls::CertificateError;
 use url::Url;
 
-use super::client::NoSuchHost;
+use super::address::address;
+use super::client::{LinkLocal, NoSuchHost};
 use crate::model::{Fault, Phase};
 use crate::util::units::show_duration;
 
@@ -20,19 +22,22 @@ use crate::util::units::show_duration;
 const HEAD_TOO_LARGE: &str = "message head is too large";
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
-pub(super) fn causes(error: &reqwest::Error) -> Vec<String> {
+pub fn causes(error: &reqwest::Error) -> Vec<String> {
     let mut texts: Vec<String> = chain(error).skip(1).map(ToString::to_string).collect();
     texts.dedup();
     texts
 }
 
 /// Why no response came to a request sent to `url`.
-pub(super) fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Fault {
+pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Fault {
     let place = address(url);
     if let Some(NoSuchHost { reason }) = find(error) {
         return Fault::unreachable(format!("the host of {place} cannot be found: {reason}"))
             .phase(Phase::Start)
             .hint("check the url for typing errors, and the network");
+    }
+    if let Some(LinkLocal { address }) = find(error) {
+        return link_local(&place, *address).phase(Phase::Start);
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return tls_fault(tls, &place).phase(Phase::Start);
@@ -66,7 +71,7 @@ pub(super) fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) 
 }
 
 /// Why the body of a response could not be read to its end.
-pub(super) enum Cut {
+pub enum Cut {
     /// The connection was lost.
     Lost(String),
     /// The body was closed before its announced end.
@@ -76,7 +81,7 @@ pub(super) enum Cut {
 }
 
 /// Sorts a failure in the middle of a body.
-pub(super) fn in_body(error: &reqwest::Error) -> Cut {
+pub fn in_body(error: &reqwest::Error) -> Cut {
     let io = innermost_io(error);
     let http = find::<hyper::Error>(error);
     match (io.map(io::Error::kind), http) {
@@ -90,6 +95,12 @@ pub(super) fn in_body(error: &reqwest::Error) -> Cut {
         // An error without the HTTP layer in its chain comes from decompression.
         (Some(_), None) => Cut::Broken(last_cause(error)),
     }
+}
+
+/// The refusal of an address that belongs to no host but to the machine's own link.
+pub fn link_local(place: &str, address: IpAddr) -> Fault {
+    Fault::denied(format!("{place} is the link-local address {address}, which is not asked"))
+        .detail("such addresses hand out credentials of cloud machines")
 }
 
 fn refused(error: &reqwest::Error, url: &Url) -> Fault {
@@ -165,12 +176,6 @@ fn io_text(error: &io::Error) -> String {
 
 fn last_cause(error: &reqwest::Error) -> String {
     causes(error).pop().unwrap_or_else(|| "unknown reason".to_owned())
-}
-
-/// Host and port, as in messages about connections.
-pub(super) fn address(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// An error and its causes. An I/O error's wrapped error counts as its cause, which `source`

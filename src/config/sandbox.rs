@@ -1,0 +1,308 @@
+//! What `sandbox` says, the same for tools that start programs and for servers.
+//!
+//! Owns: the words and keys, their units, and the contradictions among them. Paths become absolute
+//! here. Never does: choose what is left open (`providers::confinement` does), or look whether the
+//! system can keep it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::keys::{self, SANDBOX, canonical};
+use super::node::{Node, NodeValue};
+use crate::model::{Place, Problem};
+use crate::util::units;
+
+/// By what something is to be confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxLevel {
+    /// Nothing: the program runs with the user's rights.
+    None,
+    /// Whatever this system can do best among those that confine files and network.
+    Auto,
+    /// Resource limits only.
+    Limits,
+    /// Landlock and seccomp.
+    Landlock,
+    /// Bubblewrap.
+    Bwrap,
+}
+
+impl SandboxLevel {
+    /// Reads the word used in files.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "none" => Self::None,
+            "auto" => Self::Auto,
+            "limits" => Self::Limits,
+            "landlock" => Self::Landlock,
+            "bwrap" => Self::Bwrap,
+            _ => return None,
+        })
+    }
+
+    /// The word used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Auto => "auto",
+            Self::Limits => "limits",
+            Self::Landlock => "landlock",
+            Self::Bwrap => "bwrap",
+        }
+    }
+}
+
+/// What an entry says about its sandbox; what it leaves open is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxSpec {
+    /// By what.
+    pub level: SandboxLevel,
+    /// What can be read beside the system and the program itself, absolute.
+    pub read: Option<Vec<PathBuf>>,
+    /// What can be written, absolute.
+    pub write: Vec<PathBuf>,
+    /// Whether the network can be used.
+    pub network: Option<bool>,
+    /// Memory of each process, in bytes.
+    pub memory: Option<u64>,
+    /// Processor time of each process, whole seconds.
+    pub cpu: Option<Duration>,
+    /// Processes that may be added.
+    pub processes: Option<u64>,
+    /// The largest file that may be written, in bytes.
+    pub file_size: Option<u64>,
+    /// Files open at once.
+    pub open_files: Option<u64>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl SandboxSpec {
+    /// One that says no more than its level.
+    pub fn plain(level: SandboxLevel, place: Place) -> Self {
+        Self {
+            level,
+            read: None,
+            write: Vec::new(),
+            network: None,
+            memory: None,
+            cpu: None,
+            processes: None,
+            file_size: None,
+            open_files: None,
+            place,
+        }
+    }
+
+    /// Everything it says, in lines that a person reads before allowing it.
+    pub fn lines(&self) -> Vec<String> {
+        let mut said = vec![self.level.as_str().to_owned()];
+        let list = |paths: &[PathBuf]| {
+            let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            if shown.is_empty() { "nothing more".to_owned() } else { shown.join(", ") }
+        };
+        said.extend(self.read.as_deref().map(|paths| format!("reads {}", list(paths))));
+        if !self.write.is_empty() {
+            said.push(format!("writes {}", list(&self.write)));
+        }
+        said.extend(self.network.map(|on| if on { "network" } else { "no network" }.to_owned()));
+        said.extend(self.memory.map(|bytes| format!("memory {}", units::show_size(bytes))));
+        said.extend(self.cpu.map(|time| format!("cpu {}", units::show_duration(time))));
+        said.extend(self.processes.map(|count| format!("{count} processes")));
+        said.extend(self.file_size.map(|bytes| format!("files of {}", units::show_size(bytes))));
+        said.extend(self.open_files.map(|count| format!("{count} open files")));
+        vec![format!("sandbox: {}", said.join("; "))]
+    }
+}
+
+/// Reads the value of `sandbox`, with paths relative to `base_dir`. All that is wrong is appended;
+/// unknown keys are warnings.
+pub fn read(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<SandboxSpec> {
+    let plain = |level| Some(SandboxSpec::plain(level, node.place()));
+    match &node.value {
+        NodeValue::Null | NodeValue::Bool(false) => plain(SandboxLevel::None),
+        NodeValue::Bool(true) => plain(SandboxLevel::Auto),
+        NodeValue::Text(_) => keep(level(node), problems).and_then(plain),
+        NodeValue::Map(_) => mapping(node, base_dir, problems),
+        NodeValue::Number(_) | NodeValue::List(_) => {
+            let words = "none, auto, limits, landlock, bwrap, or a mapping";
+            problems.push(node.expected(words));
+            None
+        }
+    }
+}
+
+fn mapping(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<SandboxSpec> {
+    let before = problems.len();
+    let mut spec = SandboxSpec::plain(SandboxLevel::Auto, node.place());
+    for (key, value) in node.entries() {
+        let Some(word) = canonical(SANDBOX, &key.text) else {
+            if !key.text.starts_with("x-") {
+                let mut unknown = Problem::warning(format!("unknown key '{}'", key.text));
+                if let Some(meant) = keys::suggestion(&key.text, keys::spellings(SANDBOX)) {
+                    unknown = unknown.hint(format!("did you mean '{meant}'?"));
+                }
+                problems.push(unknown.at(node.place_of(key)));
+            }
+            continue;
+        };
+        if value.is_null() {
+            continue;
+        }
+        match word {
+            "level" => spec.level = keep(level(value), problems).unwrap_or(SandboxLevel::Auto),
+            "read" => spec.read = keep(paths(value, base_dir), problems),
+            "write" => spec.write = keep(paths(value, base_dir), problems).unwrap_or_default(),
+            "network" => spec.network = keep(value.as_bool(), problems),
+            "memory" => spec.memory = keep(size(value), problems),
+            "cpu" => spec.cpu = keep(seconds(value), problems),
+            "processes" => spec.processes = keep(count(value), problems),
+            "file_size" => spec.file_size = keep(size(value), problems),
+            "open_files" => spec.open_files = keep(count(value), problems),
+            _ => {}
+        }
+    }
+    problems.extend(contradictions(node, &spec));
+    let failed = problems.get(before..).unwrap_or_default().iter().any(Problem::is_error);
+    (!failed).then_some(spec)
+}
+
+/// Limits alone confine no files and no network, and no sandbox confines nothing: asking for more
+/// beside such a level would be answered with less.
+fn contradictions(node: &Node, spec: &SandboxSpec) -> Vec<Problem> {
+    let beyond: &[&str] = match spec.level {
+        SandboxLevel::None => {
+            &["read", "write", "network", "memory", "cpu", "processes", "file_size", "open_files"]
+        }
+        SandboxLevel::Limits => &["read", "write", "network"],
+        SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => &[],
+    };
+    let said = node.entries().iter().filter(|(key, value)| {
+        beyond.contains(&key.text.as_str())
+            && !value.is_null()
+            // What is allowed anyway may be said.
+            && !(key.text == "network" && matches!(value.as_bool(), Ok(true)))
+    });
+    said.map(|(key, _)| {
+        let level = spec.level.as_str();
+        Problem::error(format!("'{}' has no effect at the level '{level}'", key.text))
+            .hint("use the level auto, landlock or bwrap")
+            .at(node.place_of(key))
+    })
+    .collect()
+}
+
+fn keep<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T> {
+    result.map_err(|problem| problems.push(problem)).ok()
+}
+
+fn level(node: &Node) -> Result<SandboxLevel, Problem> {
+    let word = node.as_text()?;
+    SandboxLevel::parse(word).ok_or_else(|| {
+        let words = ["none", "auto", "limits", "landlock", "bwrap"];
+        let problem =
+            Problem::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
+        match keys::suggestion(word, words.into_iter()) {
+            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+            None => problem,
+        }
+        .at(node.place())
+    })
+}
+
+fn paths(node: &Node, base_dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let texts = node.as_texts()?;
+    if texts.iter().any(|text| text.is_empty() || text.contains('\0')) {
+        return Err(node.expected("paths"));
+    }
+    // Without `.`; `..` stays, since it may cross a link.
+    Ok(texts.iter().map(|text| base_dir.join(text).components().collect()).collect())
+}
+
+fn size(node: &Node) -> Result<u64, Problem> {
+    units::size(&node.as_scalar_text()?)
+        .filter(|size| *size > 0)
+        .ok_or_else(|| node.expected("a size such as 256MiB"))
+}
+
+fn count(node: &Node) -> Result<u64, Problem> {
+    let count = node.as_count()?;
+    if count == 0 { Err(node.expected("a whole number, 1 or more")) } else { Ok(count) }
+}
+
+/// The kernel counts whole seconds; rounding would give more or less than was asked.
+fn seconds(node: &Node) -> Result<Duration, Problem> {
+    let time = node.as_duration()?;
+    if time.is_zero() || time.subsec_nanos() != 0 {
+        return Err(Problem::error("a limit of processor time is in whole seconds, 1 or more")
+            .at(node.place()));
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    fn of(yaml: &str) -> (Option<SandboxSpec>, Vec<String>) {
+        let text = format!("sandbox: {yaml}");
+        let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap().root;
+        let mut problems = Vec::new();
+        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), &mut problems);
+        let shown = |p: &Problem| match &p.hint {
+            Some(hint) => format!("{} ({hint})", p.message),
+            None => p.message.clone(),
+        };
+        (spec, problems.iter().map(shown).collect())
+    }
+
+    #[test]
+    fn a_word_or_a_mapping() {
+        let level = |yaml| of(yaml).0.unwrap().level;
+        assert_eq!(level("none"), SandboxLevel::None);
+        assert_eq!(level("false"), SandboxLevel::None);
+        assert_eq!(level("true"), SandboxLevel::Auto);
+        assert_eq!(level("bwrap"), SandboxLevel::Bwrap);
+        assert_eq!(level("{ level: limits, memory: 1MiB, network: true }"), SandboxLevel::Limits);
+        let (spec, problems) = of(
+            "{ read: [./a, /b], write: out, network: false, memory: 256MiB, cpu: 5s, processes: 64, file_size: 64MiB, open_files: 9 }",
+        );
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(
+            spec.unwrap().lines(),
+            [
+                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let problems = |yaml| of(yaml).1.join("\n");
+        assert_eq!(
+            problems("landlok"),
+            "'landlok' is no sandbox; it is one of none, auto, limits, landlock, bwrap (did you mean 'landlock'?)"
+        );
+        assert_eq!(problems("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
+        assert_eq!(
+            problems("{ cpu: 500ms }"),
+            "a limit of processor time is in whole seconds, 1 or more"
+        );
+        assert_eq!(problems("{ memory: lots }"), "expected a size such as 256MiB, found text");
+        assert_eq!(
+            problems("{ processes: 0 }"),
+            "expected a whole number, 1 or more, found a number"
+        );
+        assert_eq!(
+            problems("3"),
+            "expected none, auto, limits, landlock, bwrap, or a mapping, found a number"
+        );
+        assert!(
+            problems("{ level: limits, network: false }")
+                .contains("'network' has no effect at the level 'limits'")
+        );
+        assert!(problems("{ level: none, memory: 1 }").contains("'memory' has no effect"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Calls inside calls, on made-up providers and paused time.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::MAX_DEPTH;
+use crate::host::approval::Approval;
+use crate::host::fake::{Book, Fake, Person, call, host, internal, variables};
+use crate::host::limits::PARALLEL;
+use crate::host::request::CallRequest;
+use crate::model::{
+    Event, EventSink, Fault, FaultKind, JsonObject, NestedCall, ToolCall, ToolContext, ToolName,
+    ToolResult,
+};
+
+/// Calls the tool that `next` names, and passes its answer on.
+async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Fault> {
+    let caller = context.caller.clone().unwrap();
+    caller.call(&context, next, JsonObject::new()).await
+}
+
+/// Local tools, each of which calls the one after its arrow; those without one wait a second.
+fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
+    let tools = arrows.iter().zip(1..).map(|((name, _), at)| internal(ToolName::plain(*name), at));
+    let next: Vec<(String, String)> =
+        arrows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    Arc::new(Fake::local(tools.collect()).answering(move |context, call: ToolCall| {
+        let next = next.clone();
+        async move {
+            match next.iter().find(|(name, _)| *name == call.name.full()) {
+                Some((_, next)) if !next.is_empty() => pass_on(context, next).await,
+                _ => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    Ok(ToolResult::json(json!({
+                        "session": context.session_id,
+                        "env": context.environment,
+                        "metadata": context.metadata,
+                        "chain": context.chain,
+                    })))
+                }
+            }
+        }
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_has_the_surroundings_and_the_record_of_any_call() {
+    let book = Arc::new(Book::default());
+    let host = host(&[&chains(&[("outer", "inner"), ("inner", "")])])
+        .recorder(Arc::clone(&book) as _)
+        .build();
+    let mut request = call("outer");
+    request.session = Some("mine".into());
+    request.environment = variables(&[("A", "1")]);
+    request.metadata.insert("tenant".into(), json!(7));
+    let outcome = host.call(request).await.unwrap();
+    assert_eq!(
+        outcome.result.unwrap().output,
+        json!({"session": "mine", "env": {"A": "1"}, "metadata": {"tenant": 7}, "chain": ["outer"]})
+    );
+    assert_eq!(
+        book.lines(),
+        [
+            "intent outer {} allowed",
+            "intent inner {} allowed in id-2",
+            "outcome inner ok after 1 in id-2",
+            "outcome outer ok after 1",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_waits_cannot_be_called_again() {
+    let host = host(&[&chains(&[("a", "b"), ("b", "a")])]).build();
+    let fault = host.call(call("a")).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Usage);
+    assert_eq!(fault.message(), "'a' would come back to itself: a → b → a");
+}
+
+#[tokio::test]
+async fn calls_nest_only_so_deep() {
+    let names: Vec<String> = (0..=MAX_DEPTH).map(|n| format!("t{n}")).collect();
+    let mut arrows: Vec<(&str, &str)> =
+        names.windows(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+    arrows.push((names[MAX_DEPTH].as_str(), ""));
+    let host = host(&[&chains(&arrows)]).build();
+    let fault = host.call(call("t0")).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Usage);
+    assert!(fault.message().starts_with("calls would nest deeper than 8: t0 → "), "{fault}");
+    assert!(host.call(call("t1")).await.unwrap().result.is_ok());
+}
+
+/// Twice as many calls as there are permits, of tools of one component that call each other, and
+/// of two tools that call each other across: nobody waits for a permit that waits for him.
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_each_other_never_block_each_other() {
+    let name = |tool: &str| ToolName::of("c", tool);
+    let tools = ["x", "y", "z"].iter().zip(1..).map(|(tool, at)| internal(name(tool), at));
+    let family = Fake::local(tools.collect()).answering(|context, call: ToolCall| async move {
+        match call.name.tool() {
+            "x" => pass_on(context, "c-y").await,
+            "y" => pass_on(context, "c-z").await,
+            _ => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(ToolResult::text("done"))
+            }
+        }
+    });
+    let across = chains(&[("a", "b"), ("b", "a")]);
+    let host = host(&[&Arc::new(family), &across]).build();
+    let start = tokio::time::Instant::now();
+    let calls = (0..PARALLEL * 2).flat_map(|_| ["c-x", "c-y", "c-z", "a", "b"]).map(|name| {
+        let host = Arc::clone(&host);
+        async move { (name, host.call(call(name)).await.unwrap().result) }
+    });
+    for (name, result) in futures_util::future::join_all(calls).await {
+        match name {
+            "a" | "b" => assert_eq!(result.unwrap_err().kind(), FaultKind::Usage, "{name}"),
+            _ => assert!(result.unwrap().success, "{name}"),
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+fn hanging() -> Arc<Fake> {
+    let tools = ["outer", "inner"].iter().zip(1..);
+    let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
+    Arc::new(Fake::local(tools).answering(|context, call: ToolCall| async move {
+        match call.name.tool() {
+            "outer" => pass_on(context, "inner").await,
+            _ => {
+                context.cancel.cancelled().await;
+                Err(Fault::unreachable("killed by SIGTERM"))
+            }
+        }
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_the_outer_call_ends_the_inner_one() {
+    let book = Arc::new(Book::default());
+    let host = host(&[&hanging()]).recorder(Arc::clone(&book) as _).build();
+    let request = CallRequest { timeout: Some(Duration::from_secs(2)), ..call("outer") };
+    let start = tokio::time::Instant::now();
+    let fault = host.call(request).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.message(), "'outer' did not finish within 2 s (--timeout)");
+    assert_eq!(start.elapsed().as_secs(), 2);
+    assert_eq!(book.lines()[2], "outcome inner interrupted after 1 in id-2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_reaches_the_innermost_call() {
+    let host = host(&[&hanging()]).build();
+    let request = call("outer");
+    let cancel = request.cancel.clone();
+    let (outcome, ()) = tokio::join!(host.call(request), async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+    });
+    assert_eq!(outcome.unwrap().result.unwrap_err().kind().exit_code(), 130);
+}
+
+/// A tool may leave work behind in a task of its own; what that calls ends with the tool.
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_never_outlives_the_one_around_it() {
+    let left = Arc::new(Mutex::new(None));
+    let tools = ["outer", "inner"].iter().zip(1..);
+    let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
+    let fake = Fake::local(tools).answering({
+        let left = Arc::clone(&left);
+        move |context, call: ToolCall| {
+            let left = Arc::clone(&left);
+            async move {
+                if call.name.tool() == "inner" {
+                    context.cancel.cancelled().await;
+                    return Err(Fault::unreachable("stopped"));
+                }
+                let task = tokio::spawn(async move {
+                    let first = pass_on(context.clone(), "inner").await;
+                    (first, pass_on(context, "inner").await)
+                });
+                *left.lock().unwrap() = Some(task);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(ToolResult::text("done"))
+            }
+        }
+    });
+    let host = host(&[&Arc::new(fake)]).build();
+    assert!(host.call(call("outer")).await.unwrap().result.is_ok());
+    let task = left.lock().unwrap().take().unwrap();
+    let (running, new) = task.await.unwrap();
+    assert_eq!(running.unwrap_err().message(), "'inner' was interrupted");
+    let new = new.unwrap_err();
+    assert_eq!(new.message(), "'inner' was not called: the call around it has ended");
+}
+
+#[tokio::test]
+async fn a_nested_call_asks_and_takes_over_a_yes() {
+    let mut inner = internal(ToolName::plain("inner"), 2);
+    inner.requires_approval = true;
+    let fake = Fake::local(vec![internal(ToolName::plain("outer"), 1), inner]).answering(
+        |context, call: ToolCall| async move {
+            match call.name.tool() {
+                "outer" => pass_on(context, "inner").await,
+                _ => Ok(ToolResult::text("done")),
+            }
+        },
+    );
+    let fake = Arc::new(fake);
+    let person = Person::saying(Approval::Refused);
+    let host = host(&[&fake]).approver(Arc::clone(&person) as _).build();
+    let fault = host.call(call("outer")).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Denied);
+    assert_eq!(person.asked.lock().unwrap().len(), 1);
+    let yes = CallRequest { assume_yes: true, ..call("outer") };
+    assert!(host.call(yes).await.unwrap().result.is_ok());
+    assert_eq!(person.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_has_limits_and_events_of_its_own() {
+    let tools = ["outer", "inner"].iter().zip(1..);
+    let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
+    let fake = Fake::local(tools).answering(|context, call: ToolCall| async move {
+        if call.name.tool() == "inner" {
+            return std::future::pending().await;
+        }
+        let nested = NestedCall {
+            timeout: Some(Duration::from_secs(1)),
+            ..NestedCall::new("inner", JsonObject::new())
+        };
+        let caller = context.caller.clone().unwrap();
+        caller.run(&context, nested).await
+    });
+    let started = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&started);
+    let sink = EventSink::new(move |event| {
+        if let Event::CallStarted { tool, parent, .. } = event {
+            seen.lock().unwrap().push((tool, parent.map(|id| id.0)));
+        }
+    });
+    let host = host(&[&Arc::new(fake)]).events(sink).build();
+    let fault = host.call(call("outer")).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.message(), "'inner' did not finish within 1 s (the timeout of its step)");
+    assert!(!fault.hint_text().unwrap().contains("--timeout"));
+    assert_eq!(
+        started.lock().unwrap().as_slice(),
+        [("outer".to_owned(), None), ("inner".to_owned(), Some("id-2".to_owned()))]
+    );
+}

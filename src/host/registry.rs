@@ -1,0 +1,174 @@
+//! Tools that a program registers while it runs: functions in its own code.
+//!
+//! Owns: [`Handler`], the tools that are registered, and the provider that runs them. Never does:
+//! compare names with those of other providers; [`ToolHost::register`](super::ToolHost::register)
+//! does.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use super::sessions::{SessionInfo, Sessions};
+use crate::model::{
+    Fault, JsonObject, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
+};
+use crate::provider::{Listing, Preview, ToolProvider};
+
+/// The code behind a registered tool. Every async function of this shape is one:
+/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Fault>`.
+///
+/// The arguments were checked against the tool's schema. The context carries the session, where
+/// progress goes, the token that fires when the call should stop, and the way to call other tools.
+pub trait Handler: Send + Sync {
+    /// Runs one attempt of a call.
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Fault>>;
+}
+
+impl<F, R> Handler for F
+where
+    F: Fn(JsonObject, ToolContext) -> R + Send + Sync,
+    R: Future<Output = Result<ToolResult, Fault>> + Send + 'static,
+{
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Fault>> {
+        Box::pin(self(arguments, context))
+    }
+}
+
+/// Makes the handler of a session tool for one session.
+pub(super) type Factory = dyn Fn(&SessionInfo) -> Arc<dyn Handler> + Send + Sync;
+
+/// Where the handler of a call comes from.
+pub(super) enum Code {
+    /// One for all.
+    Global(Arc<dyn Handler>),
+    /// One for each session.
+    Session(Arc<Factory>),
+}
+
+struct Registered {
+    definition: ToolDefinition,
+    code: Code,
+    /// Its place in the list: that of its registration.
+    at: u64,
+}
+
+/// The registered tools, as a provider.
+pub(super) struct Registry {
+    tools: RwLock<Tools>,
+    sessions: Arc<Sessions>,
+}
+
+#[derive(Default)]
+struct Tools {
+    by_name: HashMap<String, Arc<Registered>>,
+    next: u64,
+}
+
+impl Registry {
+    pub(super) fn new(sessions: Arc<Sessions>) -> Self {
+        Self { tools: RwLock::default(), sessions }
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// The registered tool that has one of its names already.
+    pub(super) fn add(&self, definition: ToolDefinition, code: Code) -> Result<(), ToolName> {
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let names = |tool: &ToolDefinition| -> Vec<String> {
+            std::iter::once(&tool.name).chain(&tool.aliases).map(ToolName::full).collect()
+        };
+        let new = names(&definition);
+        let clash = tools.by_name.values().find(|known| {
+            let known = names(&known.definition);
+            new.iter().any(|name| known.contains(name))
+        });
+        if let Some(clash) = clash {
+            return Err(clash.definition.name.clone());
+        }
+        let at = tools.next;
+        tools.next += 1;
+        let full = definition.name.full();
+        tools.by_name.insert(full, Arc::new(Registered { definition, code, at }));
+        Ok(())
+    }
+
+    /// Takes a tool away, with its instances; calls that run go on. Whether there was one.
+    pub(super) fn remove(&self, full: &str) -> bool {
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let removed = tools.by_name.remove(full);
+        drop(tools);
+        self.sessions.forget(full);
+        removed.is_some()
+    }
+
+    /// The tools, in the order in which they were registered.
+    pub(super) fn definitions(&self) -> Vec<ToolDefinition> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<&Arc<Registered>> = tools.by_name.values().collect();
+        all.sort_unstable_by_key(|tool| tool.at);
+        all.into_iter().map(|tool| tool.definition.clone()).collect()
+    }
+
+    fn tool(&self, name: &ToolName) -> Result<Arc<Registered>, Fault> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        tools.by_name.get(&name.full()).cloned().ok_or_else(|| {
+            Fault::usage(format!("'{name}' was unregistered"))
+                .hint("it was there when the call began")
+        })
+    }
+}
+
+#[async_trait]
+impl ToolProvider for Registry {
+    fn component(&self) -> Option<&str> {
+        None
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        self.definitions()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        Ok(Listing { tools: self.definitions(), ..Listing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        let tool = self.tool(&call.name)?;
+        let arguments = call.arguments.clone();
+        match &tool.code {
+            Code::Global(handler) => handler.call(arguments, context.clone()).await,
+            Code::Session(factory) => {
+                let info = SessionInfo {
+                    session_id: context.session_id.clone(),
+                    cwd: context.cwd.clone(),
+                    environment: context.environment.clone(),
+                    metadata: context.metadata.clone(),
+                };
+                let stay = self.sessions.enter(info, &call.name.full())?;
+                let handler = stay.instance.get_or_init(|| factory(&stay.info));
+                handler.call(arguments, context.clone()).await
+            }
+        }
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let tool = self.tool(&call.name)?;
+        let whose = match tool.code {
+            Code::Global(_) => "calls a function of this program",
+            Code::Session(_) => "calls a function of this program, made for the session",
+        };
+        Ok(Preview { summary: whose.to_owned(), request: json!({ "arguments": call.arguments }) })
+    }
+}

@@ -1,0 +1,194 @@
+//! The sessions of a host: the context that each brings along, and the tools made for it.
+//!
+//! Owns: which sessions live, how many may, and the instances of session tools. Never does: run a
+//! tool, or know which tools are registered.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::registry::Handler;
+use crate::model::{Fault, JsonObject};
+
+/// How many sessions may live at once. When one more begins, the one that was idle the longest
+/// ends.
+pub const MAX_SESSIONS: usize = 1_000;
+
+/// What a session brings along.
+#[derive(Debug, Clone, Default)]
+pub struct SessionInfo {
+    /// Its name.
+    pub session_id: String,
+    /// The directory its user works in.
+    pub cwd: PathBuf,
+    /// Variables for the tools it calls.
+    pub environment: BTreeMap<String, String>,
+    /// Free metadata, for the tools it calls.
+    pub metadata: JsonObject,
+}
+
+/// An instance of a session tool, made by whoever needs it first.
+type Instance = Arc<OnceLock<Arc<dyn Handler>>>;
+
+#[derive(Default)]
+struct Session {
+    info: Arc<SessionInfo>,
+    /// Whether somebody opened it, so that its context holds for every call.
+    opened: bool,
+    instances: HashMap<String, Instance>,
+    /// When it was used last, as a number that grows.
+    used: u64,
+    /// Each call under way holds one more.
+    busy: Arc<()>,
+}
+
+impl Session {
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.busy) == 1
+    }
+}
+
+/// The sessions that live.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    live: HashMap<String, Session>,
+    uses: u64,
+}
+
+/// Keeps a session from being dropped while one of its tools runs.
+pub(super) struct Stay {
+    pub(super) info: Arc<SessionInfo>,
+    pub(super) instance: Instance,
+    _busy: Arc<()>,
+}
+
+impl Sessions {
+    /// Begins a session, or gives one that lives a new context; then its tools are made anew.
+    ///
+    /// # Errors
+    /// A usage fault when too many sessions live and none is idle.
+    pub(super) fn open(&self, info: SessionInfo) -> Result<(), Fault> {
+        let mut table = self.lock();
+        let session = table.session(&info.session_id)?;
+        session.opened = true;
+        session.info = Arc::new(info);
+        session.instances.clear();
+        Ok(())
+    }
+
+    /// Ends a session: its tools are dropped as soon as nothing runs in them. Whether it lived.
+    pub(super) fn end(&self, id: &str) -> bool {
+        // Dropped after the lock is released: what a tool does then is its own affair.
+        let ended = self.lock().live.remove(id);
+        ended.is_some()
+    }
+
+    /// The context of a session that somebody opened.
+    pub(super) fn info(&self, id: &str) -> Option<Arc<SessionInfo>> {
+        let table = self.lock();
+        table.live.get(id).filter(|session| session.opened).map(|s| Arc::clone(&s.info))
+    }
+
+    /// Enters a session to use its instance of `tool`. One that nobody opened begins now, with
+    /// this context.
+    ///
+    /// # Errors
+    /// As [`Sessions::open`].
+    pub(super) fn enter(&self, info: SessionInfo, tool: &str) -> Result<Stay, Fault> {
+        let mut table = self.lock();
+        let session = table.session(&info.session_id)?;
+        if !session.opened && session.instances.is_empty() {
+            session.info = Arc::new(info);
+        }
+        Ok(Stay {
+            info: Arc::clone(&session.info),
+            instance: Arc::clone(session.instances.entry(tool.to_owned()).or_default()),
+            _busy: Arc::clone(&session.busy),
+        })
+    }
+
+    /// Drops all instances of a tool.
+    pub(super) fn forget(&self, tool: &str) {
+        let mut table = self.lock();
+        let gone: Vec<_> =
+            table.live.values_mut().filter_map(|s| s.instances.remove(tool)).collect();
+        drop(table);
+        drop(gone);
+    }
+
+    /// Ends all sessions.
+    pub(super) fn clear(&self) {
+        let ended = std::mem::take(&mut self.lock().live);
+        drop(ended);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// The session of this name, which now is the one used last.
+    fn session(&mut self, id: &str) -> Result<&mut Session, Fault> {
+        if !self.live.contains_key(id) && self.live.len() >= MAX_SESSIONS {
+            let idle = self.live.iter().filter(|(_, session)| session.is_idle());
+            let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
+            let Some(oldest) = oldest else {
+                return Err(Fault::usage(format!("{MAX_SESSIONS} sessions are in use"))
+                    .hint("end one of them first"));
+            };
+            self.live.remove(&oldest);
+        }
+        self.uses += 1;
+        let session = self.live.entry(id.to_owned()).or_default();
+        session.used = self.uses;
+        Ok(session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(id: impl ToString) -> SessionInfo {
+        SessionInfo { session_id: id.to_string(), ..SessionInfo::default() }
+    }
+
+    #[test]
+    fn the_session_idle_the_longest_makes_room() {
+        let sessions = Sessions::default();
+        let busy = sessions.enter(info(0), "t").unwrap();
+        for id in 1..MAX_SESSIONS {
+            sessions.open(info(id)).unwrap();
+        }
+        sessions.open(info(1)).unwrap();
+        sessions.open(info("new")).unwrap();
+        assert_eq!(sessions.lock().live.len(), MAX_SESSIONS);
+        // 0 is in use and 1 was used again, so 2 is the oldest.
+        assert!(sessions.lock().live.contains_key("0"));
+        assert!(sessions.info("1").is_some() && sessions.info("2").is_none());
+        drop(busy);
+        sessions.open(info("newer")).unwrap();
+        assert!(!sessions.lock().live.contains_key("0"));
+    }
+
+    #[test]
+    fn when_all_are_in_use_none_is_dropped() {
+        let sessions = Sessions::default();
+        let _all: Vec<Stay> =
+            (0..MAX_SESSIONS).map(|id| sessions.enter(info(id), "t").unwrap()).collect();
+        assert_eq!(sessions.open(info("new")).unwrap_err().message(), "1000 sessions are in use");
+    }
+
+    #[test]
+    fn a_session_that_nobody_opened_has_no_context_of_its_own() {
+        let sessions = Sessions::default();
+        drop(sessions.enter(info("s"), "t").unwrap());
+        assert!(sessions.info("s").is_none());
+        assert!(sessions.end("s"));
+        assert!(!sessions.end("s"));
+    }
+}

@@ -1,0 +1,126 @@
+//! The client under everything that speaks HTTP.
+//!
+//! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
+//! for this machine, no cookies. Never does: know what is asked, or follow anything.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::HeaderMap;
+use reqwest::redirect::Policy;
+use url::Url;
+
+use super::address::{is_link_local, is_loopback};
+use crate::model::{Fault, Phase};
+
+/// Idle connections are dropped before the 5 s after which common servers close theirs, so that
+/// a call does not meet a connection that is just being closed.
+const IDLE: Duration = Duration::from_secs(4);
+/// Lines of response headers.
+const HEADER_LINES: usize = 100;
+
+/// How connections to one origin are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Bounds name lookup, TCP and TLS together.
+    pub connect: Duration,
+    /// Certificates are not checked. Never from a file.
+    pub insecure: bool,
+    /// Whether a name may lead to a link-local address (see [`is_link_local`]).
+    pub link_local: bool,
+}
+
+/// A client for the origin of `url`; `headers` go with every request.
+///
+/// # Errors
+/// When the system's certificates cannot be loaded.
+pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwest::Client, Fault> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Failing means that somebody else was faster, which is as good.
+        rustls::crypto::ring::default_provider().install_default().ok();
+    }
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("toolhost/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(settings.connect)
+        .pool_idle_timeout(IDLE)
+        .http1_only()
+        .http1_max_headers(HEADER_LINES)
+        .tcp_nodelay(true)
+        .dns_resolver(Arc::new(SystemResolver { link_local: settings.link_local }));
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        // No TLS is spoken (a redirect to https is another origin): load no certificates.
+        builder = builder.tls_certs_only([]);
+    } else if settings.insecure {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    builder.build().map_err(|error| {
+        let causes = super::trouble::causes(&error);
+        Fault::unreachable("the HTTP client cannot be set up")
+            .phase(Phase::Start)
+            .details(causes)
+            .hint("are the system's certificate authorities installed?")
+    })
+}
+
+/// A host name has no address, or none could be asked for.
+#[derive(Debug)]
+pub struct NoSuchHost {
+    /// What the system said.
+    pub reason: String,
+}
+
+impl fmt::Display for NoSuchHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for NoSuchHost {}
+
+/// A host name leads to link-local addresses and nowhere else.
+#[derive(Debug)]
+pub struct LinkLocal {
+    /// The first of them.
+    pub address: IpAddr,
+}
+
+impl fmt::Display for LinkLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is a link-local address", self.address)
+    }
+}
+
+impl std::error::Error for LinkLocal {}
+
+/// The system's name lookup, with errors that can be recognised. What it lets through is what is
+/// connected to, so a name cannot change its mind in between.
+struct SystemResolver {
+    link_local: bool,
+}
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let link_local = self.link_local;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await;
+            let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
+            let (refused, allowed): (Vec<_>, Vec<_>) =
+                found.partition(|address| !link_local && is_link_local(address.ip()));
+            match refused.first() {
+                Some(address) if allowed.is_empty() => {
+                    Err(LinkLocal { address: address.ip() }.into())
+                }
+                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
+            }
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! What everything that speaks HTTP as a client has in common.
+//!
+//! Owns: the client and how it connects, which addresses and redirects are refused, bounded
+//! reading of responses, and what goes wrong below HTTP as faults. Never does: know what is asked
+//! or what an answer means; the wire to servers (`mcp`) and the tools of the kind `http` do.
+
+pub mod address;
+pub mod client;
+pub mod redirect;
+pub mod response;
+pub mod trouble;
+pub mod words;
+
+#[cfg(test)]
+pub(crate) mod peer;

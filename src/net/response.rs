@@ -1,0 +1,107 @@
+//! Reading a response within bounds.
+//!
+//! Owns: the size of its headers, its media type, and reading its body piece by piece, with limits
+//! that count after decompression. Never does: interpret a body, or look at a status.
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+
+use super::trouble::{Cut, in_body};
+use crate::model::Fault;
+use crate::util::units::show_size;
+
+/// Bytes of all response headers together.
+pub const HEADERS: usize = 64 << 10;
+
+/// Bytes read of the body of a refusal.
+pub const ERROR_BODY: usize = 64 << 10;
+
+/// Refuses response headers above `limit` bytes.
+///
+/// # Errors
+/// A protocol fault with both sizes.
+pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Fault> {
+    let size: usize = headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
+    if size > limit {
+        let (size, limit) = (show_size(size as u64), show_size(limit as u64));
+        return Err(Fault::protocol(format!("{size} of response headers, the limit is {limit}")));
+    }
+    Ok(())
+}
+
+/// The media type without parameters, in lower case; empty when there is none.
+pub fn content_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let text = String::from_utf8_lossy(value.unwrap_or_default());
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    essence.chars().take(80).collect::<String>().to_ascii_lowercase()
+}
+
+/// A response body.
+pub struct Body {
+    response: Response,
+    /// Announced length, when there is one and nothing is decompressed.
+    expected: Option<u64>,
+}
+
+impl Body {
+    /// The body of `response`, of which nothing was read.
+    pub fn new(response: Response) -> Self {
+        let expected = response.content_length();
+        Self { response, expected }
+    }
+
+    /// The announced length in bytes, when there is one and nothing is decompressed.
+    pub fn expected(&self) -> Option<u64> {
+        self.expected
+    }
+
+    /// Whether the headers already say that nothing comes.
+    pub fn is_empty(&self) -> bool {
+        self.expected == Some(0)
+    }
+
+    /// The next bytes, `None` at the regular end.
+    ///
+    /// # Errors
+    /// When the body does not come to its end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
+        self.response.chunk().await.map_err(|error| in_body(&error))
+    }
+
+    /// The first bytes, about `limit` of them; a body that breaks is as long as what came of it.
+    pub async fn beginning(&mut self, limit: usize) -> Bytes {
+        let mut bytes = BytesMut::new();
+        while bytes.len() < limit {
+            let Ok(Some(chunk)) = self.next().await else { break };
+            bytes.extend_from_slice(&chunk);
+        }
+        bytes.freeze()
+    }
+
+    /// The fault of a body that broke after `came` bytes.
+    pub fn broken(&self, cut: Cut, came: usize) -> Fault {
+        let came = show_size(came as u64);
+        match (cut, self.expected) {
+            (Cut::Lost(reason), _) => {
+                Fault::unreachable(format!("{reason} in the middle of the answer"))
+                    .detail(format!("{came} had come"))
+            }
+            (Cut::Short, Some(expected)) => Fault::protocol(format!(
+                "the answer ended early: {came} of {} came",
+                show_size(expected)
+            )),
+            (Cut::Short, None) => Fault::protocol(format!("the answer ended early, after {came}")),
+            (Cut::Broken(reason), _) => {
+                Fault::protocol(format!("the answer's HTTP body is broken: {reason}"))
+                    .detail(format!("{came} had come"))
+            }
+        }
+    }
+}
+
+/// The fault for an answer above the limit.
+pub fn too_large(limit: usize) -> Fault {
+    Fault::protocol(format!("the answer is larger than the limit of {}", show_size(limit as u64)))
+}

@@ -1,0 +1,365 @@
+//! Which engine an entry asks for, and how much it may hold.
+//!
+//! | the entry says | the engine is |
+//! |---|---|
+//! | nothing, `storage_type: memory` | memory |
+//! | `storage_type: disk`, or `path` or `persist` | a file |
+//! | `storage_type: redis`, or `url` | a Redis server |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+
+use super::disk::{self, Disk};
+use super::memory::Memory;
+use super::{Engine, Quota};
+use crate::config::keys::suggestion;
+use crate::config::node::Node;
+use crate::config::spec::{Site, ToolSpec};
+use crate::model::Problem;
+use crate::provider::KindContext;
+use crate::util::clock::{Clock, SystemClock};
+use crate::util::units;
+
+/// The keys of an entry that choose and bound an engine; a kind adds them to its own.
+pub(in crate::providers) const KEYS: [&str; 10] = [
+    "storage_type",
+    "path",
+    "persist",
+    "url",
+    "sync",
+    "ttl",
+    "max_keys",
+    "max_key_bytes",
+    "max_value_bytes",
+    "max_total_bytes",
+];
+
+/// Those of [`KEYS`] in which variables are expanded, beside the ones that always are.
+pub(in crate::providers) const EXPAND: [&str; 2] = ["path", "persist"];
+
+/// The engines, as words of a file.
+const TYPES: [&str; 4] = ["memory", "disk", "redis", "postgresql"];
+
+/// What may be held when the entry says nothing, and the most it may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::providers) struct Limits {
+    /// What an engine refuses to exceed.
+    pub(in crate::providers) quota: Quota,
+    /// The longest key, in bytes.
+    pub(in crate::providers) key: u64,
+    /// The longest value, in bytes of its JSON.
+    pub(in crate::providers) value: u64,
+}
+
+/// The longest value that can be asked for: arguments of a call are not longer either.
+const MOST_VALUE: u64 = 16 << 20;
+/// The longest key that can be asked for.
+const MOST_KEY: u64 = 4 << 10;
+
+/// Where values are kept.
+#[derive(Debug, Clone)]
+pub(in crate::providers) enum Place {
+    /// In this process.
+    Memory,
+    /// In a file.
+    Disk(disk::File),
+    /// In a Redis server.
+    Redis {
+        /// The address, with whatever credentials it holds.
+        url: SecretString,
+        /// Host and port.
+        host: String,
+    },
+}
+
+/// What an entry says about its engine.
+#[derive(Debug, Clone)]
+pub(in crate::providers) struct Choice {
+    /// Where.
+    pub(in crate::providers) place: Place,
+    /// How much.
+    pub(in crate::providers) limits: Limits,
+    /// How long values are kept, in milliseconds; `None` is for ever.
+    pub(in crate::providers) ttl: Option<u64>,
+}
+
+/// Reads what an entry says; `component` is the name its tools share.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub(in crate::providers) fn read(
+    spec: &ToolSpec,
+    component: &str,
+    defaults: Limits,
+    writable: bool,
+    context: &KindContext,
+) -> Result<Choice, Vec<Problem>> {
+    let entry = &spec.entry;
+    let mut problems = Vec::new();
+    let place = place(spec, component, writable, context).map_err(|p| problems.push(p)).ok();
+    let mut bound = |key: &str, default: u64, most: u64| match entry.get(key) {
+        None => default,
+        Some(node) => size(node, most).unwrap_or_else(|problem| {
+            problems.push(problem);
+            default
+        }),
+    };
+    let limits = Limits {
+        quota: Quota {
+            keys: bound("max_keys", defaults.quota.keys, u64::MAX >> 1),
+            bytes: bound("max_total_bytes", defaults.quota.bytes, u64::MAX >> 1),
+        },
+        key: bound("max_key_bytes", defaults.key, MOST_KEY),
+        value: bound("max_value_bytes", defaults.value, MOST_VALUE),
+    };
+    let ttl = entry.get("ttl").filter(|node| !node.is_null()).map(ttl).transpose();
+    let ttl = ttl.map_err(|problem| problems.push(problem)).ok().flatten();
+    match place {
+        Some(place) if problems.is_empty() => Ok(Choice { place, limits, ttl }),
+        _ => Err(problems),
+    }
+}
+
+fn size(node: &Node, most: u64) -> Result<u64, Problem> {
+    units::size(&node.as_scalar_text()?).filter(|size| (1..=most).contains(size)).ok_or_else(|| {
+        node.expected(&format!("a number or a size from 1 to {most}, such as 64KiB"))
+    })
+}
+
+fn ttl(node: &Node) -> Result<u64, Problem> {
+    let ttl = node.as_duration()?.as_millis();
+    u64::try_from(ttl)
+        .ok()
+        .filter(|ttl| (1..=u64::MAX >> 20).contains(ttl))
+        .ok_or_else(|| node.expected("a duration of at least 1ms"))
+}
+
+/// The word for the engine of an entry.
+pub(in crate::providers) fn storage_type(entry: &Node) -> Result<&'static str, Problem> {
+    let file = entry.get_any(&["path", "persist"]);
+    let Some(node) = entry.get("storage_type").filter(|node| !node.is_null()) else {
+        return Ok(if file.is_some() {
+            "disk"
+        } else if entry.get("url").is_some() {
+            "redis"
+        } else {
+            "memory"
+        });
+    };
+    let word = node.as_text()?;
+    let Some(known) = TYPES.into_iter().find(|known| *known == word) else {
+        let problem = Problem::error(format!(
+            "'{word}' is no type of storage; it is one of {}",
+            TYPES.join(", ")
+        ));
+        return Err(match suggestion(word, TYPES.into_iter()) {
+            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+            None => problem,
+        }
+        .at(node.place()));
+    };
+    Ok(if known == "memory" && file.is_some() { "disk" } else { known })
+}
+
+fn place(
+    spec: &ToolSpec,
+    component: &str,
+    writable: bool,
+    context: &KindContext,
+) -> Result<Place, Problem> {
+    let entry = &spec.entry;
+    let kind = storage_type(entry)?;
+    let sync = match entry.get("sync").filter(|node| !node.is_null()) {
+        None => disk::Sync::default(),
+        Some(node) => disk::Sync::parse(node.as_text()?)
+            .ok_or_else(|| node.expected("full, normal or off"))?,
+    };
+    match kind {
+        "disk" => {
+            let file = file(spec, component, context)?;
+            Ok(Place::Disk(disk::File { writable, sync, ..file }))
+        }
+        "redis" => redis(entry),
+        "postgresql" => Err(Problem::error("a store of type postgresql belongs to an MCP server")
+            .hint("name it: 'mcp_server: …'; this kind of entry cannot be kept there otherwise")
+            .at(entry.place())),
+        _ => Ok(Place::Memory),
+    }
+}
+
+/// The file of a store on disk.
+fn file(spec: &ToolSpec, component: &str, context: &KindContext) -> Result<disk::File, Problem> {
+    let file = disk::File {
+        path: PathBuf::new(),
+        within: None,
+        own_directory: false,
+        writable: true,
+        sync: disk::Sync::Full,
+    };
+    let Some((_, node)) = spec.entry.get_any(&["path", "persist"]).filter(|(_, n)| !n.is_null())
+    else {
+        let Some(state) = &context.state_dir else {
+            return Err(Problem::error("there is no home directory to keep this store in")
+                .hint("say where: 'path: …'")
+                .at(spec.place.clone()));
+        };
+        // Components of two projects may share a name and never a store.
+        let place = format!("{}\0{component}", spec.base_dir.display());
+        let stem: String = component.chars().take(64).collect();
+        let directory = state.join("stores");
+        let path = directory.join(format!("{stem}-{}.db", hash(&place, 6)));
+        return Ok(disk::File { path, own_directory: true, ..file });
+    };
+    let text = node.as_text()?;
+    if text.is_empty() || text.ends_with('/') || text.contains('\0') {
+        return Err(node.expected("the path of a file"));
+    }
+    let path = resolved(&spec.base_dir, text);
+    // Outside of the file's own directory somebody was asked, with the whole path; inside, a link
+    // must not lead to where nobody was asked about.
+    let within = path.starts_with(&spec.base_dir).then(|| spec.base_dir.clone());
+    Ok(disk::File { path, within, ..file })
+}
+
+/// A path relative to a file's directory, without `.` and `..`.
+fn resolved(base_dir: &Path, text: &str) -> PathBuf {
+    use std::path::Component;
+    let mut path = PathBuf::new();
+    for part in base_dir.join(text).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            other => path.push(other),
+        }
+    }
+    path
+}
+
+fn redis(entry: &Node) -> Result<Place, Problem> {
+    let Some(node) = entry.get("url") else {
+        return Err(Problem::error("a store in Redis needs a 'url'")
+            .hint("write one such as redis://127.0.0.1:6379/0")
+            .at(entry.place()));
+    };
+    let text = node.as_text()?;
+    // The text may hold a password, so no message repeats it.
+    let url = url::Url::parse(text)
+        .ok()
+        .filter(|url| url.scheme() == "redis" && url.has_host())
+        .ok_or_else(|| node.expected("an address such as redis://127.0.0.1:6379/0"))?;
+    let host = format!("{}:{}", url.host_str().unwrap_or_default(), url.port().unwrap_or(6379));
+    if cfg!(not(feature = "redis")) {
+        return Err(Problem::error("this build of toolhost cannot use Redis")
+            .hint("build it with: cargo install toolhost --features redis")
+            .at(node.place()));
+    }
+    Ok(Place::Redis { url: text.into(), host })
+}
+
+/// What has to be allowed before an entry of a project's file may use its engine: a file outside
+/// of the project, or credentials that go to a server.
+pub(in crate::providers) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
+    if let Some(path) = text("path").or_else(|| text("persist")) {
+        let path = resolved(site.base_dir, path);
+        let state = site.environment.state_dir().map(|state| state.join("stores"));
+        let inside =
+            path.starts_with(site.base_dir) || state.is_some_and(|state| path.starts_with(state));
+        if !inside {
+            lines.push(format!("reads and writes: {}", path.display()));
+        }
+    }
+    let written = site.written.get("url").and_then(|node| node.as_text().ok());
+    if let (Some(url), Some(written)) =
+        (text("url").and_then(|url| url::Url::parse(url).ok()), written)
+    {
+        let credentials = !url.username().is_empty() || url.password().is_some();
+        if credentials || written.contains("${") {
+            let host = url.host_str().unwrap_or_default();
+            lines.push(format!("talks to: redis at {host}:{}", url.port().unwrap_or(6379)));
+        }
+        if credentials {
+            lines.push("with the credentials in 'url'".to_owned());
+        }
+    }
+    lines
+}
+
+impl Place {
+    /// What a tool touches, as a line of `inspect`.
+    pub(in crate::providers) fn touches(&self, writes: bool) -> String {
+        match self {
+            Self::Memory => "keeps values in memory while toolhost runs".to_owned(),
+            Self::Disk(file) if writes => {
+                format!("writes {} ({})", file.path.display(), file.sync.words())
+            }
+            Self::Disk(file) => format!("reads {}", file.path.display()),
+            Self::Redis { host, .. } => format!("talks to redis at {host}"),
+        }
+    }
+
+    /// Where it is, for a sentence.
+    pub(in crate::providers) fn words(&self) -> String {
+        match self {
+            Self::Memory => "in memory".to_owned(),
+            Self::Disk(file) => format!("in {}", file.path.display()),
+            Self::Redis { host, .. } => format!("in redis at {host}"),
+        }
+    }
+}
+
+/// The engines of one build: entries that mean the same place share one.
+#[derive(Default)]
+pub(in crate::providers) struct Engines(BTreeMap<String, Arc<dyn Engine>>);
+
+impl Engines {
+    /// The engine for a place; `component` names what is kept there.
+    pub(in crate::providers) fn at(&mut self, place: &Place, component: &str) -> Arc<dyn Engine> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let identity = match place {
+            Place::Memory => format!("memory {component}"),
+            Place::Disk(file) => format!("disk {file:?}"),
+            Place::Redis { url, .. } => format!("redis {component} {}", url.expose_secret()),
+        };
+        let made = || -> Arc<dyn Engine> {
+            match place {
+                Place::Disk(file) => Arc::new(Disk::new(file.clone(), clock)),
+                #[cfg(feature = "redis")]
+                Place::Redis { url, host } => Arc::new(super::remote::Remote::new(
+                    url.clone(),
+                    host.clone(),
+                    component,
+                    clock,
+                )),
+                _ => Arc::new(Memory::new(clock)),
+            }
+        };
+        Arc::clone(self.0.entry(identity).or_insert_with(made))
+    }
+}
+
+/// The name of a session's part of an engine. Sessions are named by whoever calls, so the name is
+/// hashed: it becomes short, plain and tells nothing.
+pub(in crate::providers) fn session_space(kind: &str, session: Option<&str>) -> String {
+    match session {
+        None => kind.to_owned(),
+        Some(session) => format!("{kind}@{}", hash(session, 16)),
+    }
+}
+
+fn hash(text: &str, bytes: usize) -> String {
+    let mut shown = String::with_capacity(bytes * 2);
+    for byte in Sha256::digest(text.as_bytes()).iter().take(bytes) {
+        // Writing to a String cannot fail.
+        let _infallible = write!(shown, "{byte:02x}");
+    }
+    shown
+}

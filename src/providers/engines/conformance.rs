@@ -1,0 +1,1 @@
+//! What every engine has to do, written once.

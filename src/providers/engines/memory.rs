@@ -1,0 +1,171 @@
+//! The engine that forgets: everything is kept in this process and gone with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use super::{Engine, Entry, Item, Page, Taken, Write, Written, expiry, millis, numbered};
+use crate::model::Fault;
+use crate::util::clock::Clock;
+
+/// Values in this process.
+pub(super) struct Memory {
+    clock: Arc<dyn Clock>,
+    inner: Mutex<Inner>,
+    arrivals: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    spaces: BTreeMap<String, BTreeMap<String, Stored>>,
+    /// When what expires, soonest first.
+    expiring: BTreeSet<(u64, String, String)>,
+    bytes: u64,
+    version: u64,
+}
+
+struct Stored {
+    entry: Entry,
+    size: u64,
+    expires: Option<u64>,
+}
+
+impl Memory {
+    /// An empty one.
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, inner: Mutex::default(), arrivals: Notify::new() }
+    }
+
+    /// What is kept, without what has expired.
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        let now = millis(self.clock.as_ref());
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((at, space, key)) = inner.expiring.first().cloned()
+            && at <= now
+        {
+            inner.remove(&space, &key);
+        }
+        inner
+    }
+}
+
+impl Inner {
+    fn get(&self, space: &str, key: &str) -> Option<&Stored> {
+        self.spaces.get(space)?.get(key)
+    }
+
+    fn remove(&mut self, space: &str, key: &str) -> Option<Entry> {
+        let keys = self.spaces.get_mut(space)?;
+        let stored = keys.remove(key)?;
+        if keys.is_empty() {
+            self.spaces.remove(space);
+        }
+        self.bytes -= stored.size;
+        if let Some(at) = stored.expires {
+            self.expiring.remove(&(at, space.to_owned(), key.to_owned()));
+        }
+        Some(stored.entry)
+    }
+
+    fn write(&mut self, write: Write, now: u64) -> Written {
+        let version = self.version + 1;
+        let key = write.key.clone().unwrap_or_else(|| numbered(version));
+        let current = self.get(&write.space, &key);
+        let at = current.map(|stored| stored.entry.version);
+        if !write.condition.holds(at) {
+            return Written::Conflict(at);
+        }
+        let keys = self.spaces.get(&write.space).map_or(0, BTreeMap::len) as u64;
+        let size = write.size(&key);
+        let bytes = self.bytes - current.map_or(0, |stored| stored.size) + size;
+        let refused =
+            write.quota.refuses((keys, keys + u64::from(at.is_none())), (self.bytes, bytes));
+        if let Some(refused) = refused {
+            return refused;
+        }
+        self.remove(&write.space, &key);
+        let expires = expiry(now, write.ttl);
+        self.expiring.extend(expires.map(|at| (at, write.space.clone(), key.clone())));
+        let stored = Stored { entry: Entry { value: write.value, version }, size, expires };
+        self.spaces.entry(write.space).or_default().insert(key.clone(), stored);
+        (self.bytes, self.version) = (bytes, version);
+        Written::Done { key, version }
+    }
+}
+
+#[async_trait]
+impl Engine for Memory {
+    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault> {
+        Ok(self.inner().get(space, key).map(|stored| stored.entry.clone()))
+    }
+
+    async fn write(&self, write: Write) -> Result<Written, Fault> {
+        let written = self.inner().write(write, millis(self.clock.as_ref()));
+        self.arrivals.notify_waiters();
+        Ok(written)
+    }
+
+    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault> {
+        let mut inner = self.inner();
+        let at = inner.get(space, key).map(|stored| stored.entry.version);
+        Ok(match (at, version) {
+            (Some(at), Some(wanted)) if at != wanted => Taken::Conflict(at),
+            _ => inner.remove(space, key).map_or(Taken::Absent, Taken::Entry),
+        })
+    }
+
+    async fn page(
+        &self,
+        space: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, Fault> {
+        let inner = self.inner();
+        let Some(keys) = inner.spaces.get(space) else { return Ok(Page::default()) };
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        let mut found = keys
+            .range::<str, _>((from, Bound::Unbounded))
+            .take_while(|(key, _)| key.starts_with(prefix));
+        let items = found
+            .by_ref()
+            .take(limit)
+            .map(|(key, stored)| Item {
+                key: key.clone(),
+                version: stored.entry.version,
+                bytes: stored.entry.value.len() as u64,
+            })
+            .collect();
+        Ok(Page { items, more: found.next().is_some() })
+    }
+
+    async fn clear(&self, space: &str) -> Result<u64, Fault> {
+        let mut inner = self.inner();
+        let keys: Vec<String> =
+            inner.spaces.get(space).map(|keys| keys.keys().cloned().collect()).unwrap_or_default();
+        for key in &keys {
+            inner.remove(space, key);
+        }
+        Ok(keys.len() as u64)
+    }
+
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault> {
+        let inner = self.inner();
+        let found = inner.spaces.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        Ok(found
+            .take_while(|(name, _)| name.starts_with(prefix))
+            .take(limit)
+            .map(|(name, keys)| (name.clone(), keys.len() as u64))
+            .collect())
+    }
+
+    fn arrivals(&self) -> Option<&Notify> {
+        Some(&self.arrivals)
+    }
+}

@@ -1,0 +1,202 @@
+//! Engines: where the values of stores and the messages of mailboxes are kept.
+//!
+//! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`) and what an
+//! entry may say about them (`choice`). Never does: know what a tool is, or what a value means.
+//!
+//! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
+//! write of the engine ever had, so that a version tells whether somebody else came in between.
+//! Keys sort by their bytes. Each operation is atomic, whoever else works on the same engine, and
+//! an operation that was answered has happened.
+
+pub(super) mod choice;
+#[cfg(test)]
+mod conformance;
+pub(super) mod disk;
+mod memory;
+#[cfg(feature = "redis")]
+mod remote;
+
+use async_trait::async_trait;
+
+use crate::model::Fault;
+
+/// A place that keeps texts under keys.
+#[async_trait]
+pub(super) trait Engine: Send + Sync {
+    /// What `key` holds; `None` too when it has expired.
+    ///
+    /// # Errors
+    /// When the engine cannot be used. That holds for every operation.
+    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault>;
+
+    /// Writes if the condition and the quota allow it; otherwise nothing changes.
+    async fn write(&self, write: Write) -> Result<Written, Fault>;
+
+    /// Removes `key` and hands out what it held: of several who take at once, one gets it. With
+    /// `version` only if that is the version it holds.
+    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault>;
+
+    /// Keys that begin with `prefix`, in order, after the key `after`.
+    async fn page(
+        &self,
+        space: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, Fault>;
+
+    /// Removes everything in a space; returns how many keys that were.
+    async fn clear(&self, space: &str) -> Result<u64, Fault>;
+
+    /// The spaces that hold something and whose names begin with `prefix`, in order, at most
+    /// `limit`, each with its number of keys (those that have expired may be counted still).
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault>;
+
+    /// Woken after every write, when nobody outside of this process can write.
+    fn arrivals(&self) -> Option<&tokio::sync::Notify> {
+        None
+    }
+
+    /// Ends what the engine holds open. Idempotent, bounded in time; a later operation opens it
+    /// again.
+    async fn close(&self) {}
+}
+
+/// What a key holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The text.
+    pub(super) value: String,
+    /// The version of the write that put it there.
+    pub(super) version: u64,
+}
+
+/// A write that is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Write {
+    /// The space.
+    pub(super) space: String,
+    /// The key; `None` makes one from the version, so that such keys sort in order of writing.
+    pub(super) key: Option<String>,
+    /// The text.
+    pub(super) value: String,
+    /// What has to hold for the write to happen.
+    pub(super) condition: Condition,
+    /// What must not be exceeded.
+    pub(super) quota: Quota,
+    /// How long it is kept, in milliseconds; `None` is for ever.
+    pub(super) ttl: Option<u64>,
+}
+
+impl Write {
+    /// What an entry counts for in the quota of bytes: its names and its value.
+    pub(super) fn size(&self, key: &str) -> u64 {
+        (self.space.len() + key.len() + self.value.len()) as u64
+    }
+}
+
+/// What has to hold for a write to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// Nothing.
+    Any,
+    /// The key holds nothing.
+    Absent,
+    /// The key holds this version.
+    Version(u64),
+}
+
+impl Condition {
+    /// Whether it holds for a key that is at `current`.
+    fn holds(self, current: Option<u64>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Absent => current.is_none(),
+            Self::Version(version) => current == Some(version),
+        }
+    }
+}
+
+/// How much an engine may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Quota {
+    /// Keys of one space.
+    pub(super) keys: u64,
+    /// Bytes of all spaces together: names, keys and values.
+    pub(super) bytes: u64,
+}
+
+impl Quota {
+    /// The refusal of a write that would bring a space to `keys` and the whole to `bytes`, if it
+    /// is one. What makes the store smaller is never refused.
+    fn refuses(self, keys: (u64, u64), bytes: (u64, u64)) -> Option<Written> {
+        if keys.1 > self.keys && keys.1 > keys.0 {
+            return Some(Written::TooManyKeys);
+        }
+        (bytes.1 > self.bytes && bytes.1 > bytes.0).then_some(Written::TooManyBytes)
+    }
+}
+
+/// How a write ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Written {
+    /// It happened.
+    Done {
+        /// The key, made up or given.
+        key: String,
+        /// The version it holds now.
+        version: u64,
+    },
+    /// The condition did not hold; this is the version it holds.
+    Conflict(Option<u64>),
+    /// The space holds as many keys as it may.
+    TooManyKeys,
+    /// All spaces together would hold more bytes than they may.
+    TooManyBytes,
+}
+
+/// How taking a key ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It was there, and is not any more.
+    Entry(Entry),
+    /// There was nothing.
+    Absent,
+    /// It holds another version.
+    Conflict(u64),
+}
+
+/// A part of the keys of a space.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Page {
+    /// The keys.
+    pub(super) items: Vec<Item>,
+    /// Whether there are more after them.
+    pub(super) more: bool,
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    /// The key.
+    pub(super) key: String,
+    /// The version it holds.
+    pub(super) version: u64,
+    /// The length of its value.
+    pub(super) bytes: u64,
+}
+
+/// The key that a write without one gets: versions as text that sorts as they do.
+fn numbered(version: u64) -> String {
+    format!("{version:020}")
+}
+
+/// Wall time in milliseconds since 1970.
+fn millis(clock: &dyn crate::util::clock::Clock) -> u64 {
+    u64::try_from(clock.unix().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// When something that is written `now` expires.
+fn expiry(now: u64, ttl: Option<u64>) -> Option<u64> {
+    ttl.map(|ttl| now.saturating_add(ttl))
+}

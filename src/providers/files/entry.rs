@@ -1,0 +1,240 @@
+//! What an entry of this kind says: the directory, and what may be done in it.
+//!
+//! | key | says | default |
+//! |---|---|---|
+//! | `toolkit`, `toolkit_class` | `FileManagementToolkit`: the tools have LangChain's names | short names |
+//! | `root_dir` | the directory, relative to the file | `scope` |
+//! | `scope` | a named directory | |
+//! | `access` | `read` or `write`: what is given when nothing is selected | `read` |
+//! | `max_file_bytes` | the most of a file that one answer holds, up to 16 MiB | 1 MiB |
+//! | `create` | make the directory when it is first used | for `AGENT_DATA_DIR` |
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::root;
+use super::table::{Operation, Vocabulary};
+use crate::config::keys::suggestion;
+use crate::config::node::{Node, NodeValue};
+use crate::config::spec::Site;
+use crate::model::Problem;
+use crate::providers::toolkit;
+use crate::util::units;
+
+/// The keys of an entry that this kind understands: its own, and those of selecting.
+pub(super) const KEYS: &[&str] = &{
+    let [a, b, c, d, e] = toolkit::KEYS;
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        "toolkit",
+        "toolkit_class",
+        "root_dir",
+        "scope",
+        "access",
+        "max_file_bytes",
+        "create",
+    ]
+};
+
+/// The one toolkit there is.
+const TOOLKIT: &str = "FileManagementToolkit";
+/// The most of a file that one answer may hold, in bytes.
+const MOST_SHOWN: u64 = 16 << 20;
+/// How much it holds when the entry does not say, in bytes.
+const SHOWN: u64 = 1 << 20;
+
+/// What may be done without being selected by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reading, because nothing was said.
+    Unsaid,
+    /// Reading and nothing else.
+    Read,
+    /// Everything.
+    Write,
+}
+
+/// A checked entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The directory, absolute.
+    pub(super) directory: PathBuf,
+    /// Whether it is made when it is first used.
+    pub(super) create: bool,
+    /// What may be done.
+    pub(super) access: Access,
+    /// The most of a file that one answer holds, in bytes.
+    pub(super) most: u64,
+    /// The names of tools and arguments.
+    pub(super) vocabulary: Vocabulary,
+}
+
+/// Reads an entry of a file in `base_dir`, an absolute path.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(super) fn read(
+    entry: &Node,
+    base_dir: &Path,
+    scopes: &BTreeMap<String, PathBuf>,
+) -> Result<Entry, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut take = |result: Result<(), Problem>| problems.extend(result.err());
+    take(known_toolkit(entry));
+    let mut found = None;
+    take(directory(entry, base_dir, scopes).map(|directory| found = Some(directory)));
+    let mut access = Access::Unsaid;
+    take(self::access(entry).map(|said| access = said));
+    let mut most = SHOWN;
+    take(self::most(entry).map(|said| most = said));
+    let mut create = None;
+    take(entry.get("create").map(Node::as_bool).transpose().map(|said| create = said));
+    match found {
+        Some((directory, own)) if problems.is_empty() => Ok(Entry {
+            directory,
+            create: create.unwrap_or(own),
+            access,
+            most,
+            vocabulary: vocabulary(entry),
+        }),
+        _ => Err(problems),
+    }
+}
+
+fn known_toolkit(entry: &Node) -> Result<(), Problem> {
+    let Some((_, node)) = entry.get_any(&["toolkit_class", "toolkit"]) else { return Ok(()) };
+    let word = node.as_text()?;
+    if word == TOOLKIT {
+        return Ok(());
+    }
+    let problem = Problem::error(format!("there is no toolkit '{word}'")).at(node.place());
+    Err(match suggestion(word, std::iter::once(TOOLKIT)) {
+        Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+        None => problem.hint(format!("there is {TOOLKIT}")),
+    })
+}
+
+/// Toolkits, and entries that use their words, have LangChain's names.
+fn vocabulary(entry: &Node) -> Vocabulary {
+    let said = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
+    let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
+    match said {
+        Some(Ok("langchain_toolkit" | "toolkit" | "file_management" | TOOLKIT)) => {
+            Vocabulary::LangChain
+        }
+        _ if toolkit => Vocabulary::LangChain,
+        _ => Vocabulary::Plain,
+    }
+}
+
+/// The directory, and whether it is toolhost's own, which is made without being asked for.
+fn directory(
+    entry: &Node,
+    base_dir: &Path,
+    scopes: &BTreeMap<String, PathBuf>,
+) -> Result<(PathBuf, bool), Problem> {
+    if let Some(node) = entry.get("root_dir").filter(|node| !node.is_null()) {
+        return match node.as_text()? {
+            "" => Err(node.expected("the path of a directory")),
+            text if text.contains('\0') => Err(node.expected("a path without a NUL byte")),
+            text => Ok((base_dir.join(text), false)),
+        };
+    }
+    // `scope` has a second meaning, for which there is no directory.
+    let scope = entry.get("scope").filter(|node| !node.is_null());
+    let Some(node) = scope.filter(|node| !matches!(node.as_text(), Ok("global" | "session")))
+    else {
+        return Err(Problem::error("nothing says which directory this is about")
+            .hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'")
+            .at(entry.place()));
+    };
+    let word = node.as_text()?;
+    match scopes.get(word) {
+        Some(path) => Ok((base_dir.join(path), matches!(word, "AGENT_DATA_DIR" | "AGENT_DATA"))),
+        None => {
+            let problem = Problem::error(format!("there is no scope '{word}'")).at(node.place());
+            let names = || scopes.keys().map(String::as_str);
+            Err(match suggestion(word, names()) {
+                Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+                None => {
+                    let names: Vec<&str> = names().collect();
+                    problem.hint(format!("there are {}", names.join(", ")))
+                }
+            })
+        }
+    }
+}
+
+fn access(entry: &Node) -> Result<Access, Problem> {
+    let Some(node) = entry.get("access").filter(|node| !node.is_null()) else {
+        return Ok(Access::Unsaid);
+    };
+    match node.as_text()? {
+        "read" => Ok(Access::Read),
+        "write" => Ok(Access::Write),
+        other => {
+            Err(Problem::error(format!("'access' is read or write, found '{other}'"))
+                .at(node.place()))
+        }
+    }
+}
+
+fn most(entry: &Node) -> Result<u64, Problem> {
+    let Some(node) = entry.get("max_file_bytes").filter(|node| !node.is_null()) else {
+        return Ok(SHOWN);
+    };
+    units::size(&node.as_scalar_text()?)
+        .filter(|size| (1..=MOST_SHOWN).contains(size))
+        .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 256KiB"))
+}
+
+/// What a person is asked to allow: nothing as long as the directory is part of the project, whose
+/// files the person works with anyway; else the directory and what can be done in it.
+pub(super) fn hands_out(entry: &Node, site: &Site<'_>) -> Vec<String> {
+    let base_dir = site.environment.cwd().join(site.base_dir);
+    // What cannot be resolved gives no tools, so there is nothing to allow.
+    let Ok((directory, _)) = directory(entry, &base_dir, site.scopes) else { return Vec::new() };
+    let directory = root::real(&directory);
+    if directory.starts_with(root::real(&base_dir)) {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("directory: {} (not in the project)", directory.display())];
+    let selected = selected(entry);
+    let writing: Vec<&str> = selected
+        .iter()
+        .map(String::as_str)
+        .filter(|word| Operation::named(word).is_none_or(Operation::writes))
+        .collect();
+    lines.push(match (access(entry), selected.is_empty()) {
+        (Ok(Access::Write), true) => "gives: reading, writing and deleting in it".to_owned(),
+        (_, false) if !writing.is_empty() => {
+            format!("gives: reading in it, and {}", writing.join(", "))
+        }
+        _ => "gives: reading in it".to_owned(),
+    });
+    if let Some(node) = entry.get("requires_approval") {
+        lines.push(format!("requires_approval: {}", node.to_json()));
+    }
+    lines
+}
+
+/// The words of the tools that the entry selects.
+fn selected(entry: &Node) -> Vec<String> {
+    if let Some(Ok(word)) = entry.get("original_tool_name").map(Node::as_text) {
+        return vec![word.to_owned()];
+    }
+    let list = entry.get_any(&["tools", "selected_tools"]).map(|(_, node)| node);
+    let items = list.and_then(|list| list.as_list().ok()).unwrap_or_default();
+    let word = |item: &Node| match &item.value {
+        NodeValue::Text(word) => Some(word.clone()),
+        _ => {
+            let named = item.get_any(&["original_tool_name", "name", "tool_name"])?;
+            named.1.as_text().ok().map(str::to_owned)
+        }
+    };
+    items.iter().filter_map(word).collect()
+}

@@ -1,0 +1,45 @@
+//! What is known about an entry without opening it.
+
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
+use serde_json::{Value, json};
+
+use super::arguments::Arguments;
+use super::job::Job;
+use super::open;
+use crate::model::{Fault, ToolResult};
+
+/// Runs one call.
+pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fault> {
+    let path = job.path(arguments, &["path", "file_path"])?;
+    let dir = job.dir()?;
+    let fault = |error| job.fault("look at", path.path(), &error);
+    let metadata = dir.symlink_metadata(path.path()).map_err(fault)?;
+    let mut value = entry(&path.shown(), &metadata);
+    value["mode"] = json!(format!("{:04o}", metadata.mode() & 0o7777));
+    value["links"] = json!(metadata.nlink());
+    if metadata.is_symlink() {
+        let target = target(dir, path.path()).map_err(fault)?;
+        value["target"] = json!(target);
+    }
+    Ok(ToolResult::json(value))
+}
+
+/// Where a link points, as it is written in the link.
+fn target(dir: &Dir, path: &std::path::Path) -> std::io::Result<String> {
+    Ok(dir.read_link_contents(path)?.display().to_string())
+}
+
+/// Path, type, size and date.
+pub(super) fn entry(path: &str, metadata: &Metadata) -> Value {
+    json!({
+        "path": path,
+        "type": open::word(metadata.file_type()),
+        "size": metadata.len(),
+        "modified": modified(metadata),
+    })
+}
+
+/// The date of the last change, to the second, in UTC.
+pub(super) fn modified(metadata: &Metadata) -> Option<String> {
+    jiff::Timestamp::from_second(metadata.mtime()).ok().map(|at| at.to_string())
+}

@@ -1,0 +1,79 @@
+//! One call at work: what every operation is given.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Arguments;
+use super::inside::Inside;
+use super::root::Root;
+use super::trouble;
+use crate::model::{CallId, Event, EventSink, Fault};
+
+/// What an operation works with. Operations block, so they run beside the others' waiting and ask
+/// now and then whether they should stop.
+pub(super) struct Job {
+    pub(super) root: Arc<Root>,
+    /// The most bytes of a file that one answer holds.
+    pub(super) most: u64,
+    pub(super) cancel: CancellationToken,
+    pub(super) call_id: CallId,
+    pub(super) events: EventSink,
+}
+
+impl Job {
+    /// The open directory.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(super) fn dir(&self) -> Result<&Dir, Fault> {
+        self.root.open()
+    }
+
+    /// The path under one of these names.
+    ///
+    /// # Errors
+    /// Usage when it is missing, denied when it leads out.
+    pub(super) fn path(
+        &self,
+        arguments: &Arguments<'_>,
+        names: &[&'static str],
+    ) -> Result<Inside, Fault> {
+        Inside::read(arguments.required(names)?, self.root.spellings())
+    }
+
+    /// The directory under `path` or `dir_path`; the topmost one when there is neither.
+    ///
+    /// # Errors
+    /// Usage when it is no text, denied when it leads out.
+    pub(super) fn directory(&self, arguments: &Arguments<'_>) -> Result<Inside, Fault> {
+        let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
+        Inside::read(text, self.root.spellings())
+    }
+
+    /// The fault for an error while `doing` something with `path`.
+    pub(super) fn fault(&self, doing: &str, path: &Path, error: &std::io::Error) -> Fault {
+        trouble::of(doing, &path.display().to_string(), &self.root.shown(), error)
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// When the call was told to stop.
+    pub(super) fn go_on(&self) -> Result<(), Fault> {
+        if self.cancel.is_cancelled() { Err(trouble::stopped()) } else { Ok(()) }
+    }
+
+    /// Tells how far it is.
+    pub(super) fn progress(&self, done: u64, total: Option<u64>, message: String) {
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        self.events.emit(Event::Progress {
+            call_id: self.call_id.clone(),
+            progress: done as f64,
+            total: total.map(|total| total as f64),
+            message: Some(message),
+        });
+    }
+}

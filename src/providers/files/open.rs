@@ -1,0 +1,88 @@
+//! Opening what is in the directory: regular files, and nothing that could block or act.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use cap_std::fs::{
+    Dir, File, FileType, FileTypeExt as _, Metadata, OpenOptions, OpenOptionsExt as _,
+};
+use rustix::fs::OFlags;
+
+use super::inside::Inside;
+use super::job::Job;
+use crate::model::Fault;
+
+/// What a thing is, in a word for people.
+pub(super) fn kind(kind: FileType) -> &'static str {
+    if kind.is_file() {
+        "a file"
+    } else if kind.is_dir() {
+        "a directory"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_block_device() || kind.is_char_device() {
+        "a device"
+    } else {
+        "neither a file nor a directory"
+    }
+}
+
+/// The same in a word for programs.
+pub(super) fn word(kind: FileType) -> &'static str {
+    match kind {
+        kind if kind.is_file() => "file",
+        kind if kind.is_dir() => "directory",
+        kind if kind.is_symlink() => "link",
+        _ => "other",
+    }
+}
+
+/// Why something cannot be used as a file.
+pub(super) fn no_file(path: &Path, found: FileType) -> Fault {
+    let message = format!("'{}' is {}, not a file", path.display(), kind(found));
+    if found.is_dir() { Fault::tool(message) } else { Fault::denied(message) }
+}
+
+/// Opening must neither wait for somebody at the other end nor take over a terminal.
+fn options(more: OFlags) -> OpenOptions {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    options
+}
+
+/// Opens a regular file for reading. Links are followed as long as they stay in the directory.
+///
+/// # Errors
+/// Denied for a way out and for what is no file; the tool's no when it cannot be opened.
+pub(super) fn file(job: &Job, path: &Inside) -> Result<(File, Metadata), Fault> {
+    let dir = job.dir()?;
+    let path = path.path();
+    let fault = |error| job.fault("read", path, &error);
+    // Looked at first, because opening alone makes some devices act; looked at again when open,
+    // because it may have changed in between.
+    let found = dir.metadata(path).map_err(fault)?.file_type();
+    if !found.is_file() {
+        return Err(no_file(path, found));
+    }
+    let file = dir.open_with(path, &options(OFlags::empty())).map_err(fault)?;
+    let metadata = file.metadata().map_err(fault)?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(no_file(path, metadata.file_type())) }
+}
+
+/// Opens the regular file `name` of `dir` for reading; no link is followed.
+///
+/// # Errors
+/// Those of the system; for anything but a regular file there is `None`.
+pub(super) fn plain(dir: &Dir, name: &OsStr) -> std::io::Result<Option<(File, Metadata)>> {
+    if !dir.symlink_metadata(name)?.is_file() {
+        return Ok(None);
+    }
+    let file = dir.open_with(name, &options(OFlags::NOFOLLOW))?;
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file().then_some((file, metadata)))
+}

@@ -1,0 +1,290 @@
+//! Reading a file: text by lines or from a byte on, and bytes in base64.
+//!
+//! Owns: what is shown, where it is cut, and the words that say how to go on. The size of a file
+//! is never a cost: at most the entry's `max_file_bytes` are kept, and what is skipped is passed
+//! over piece by piece.
+
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+
+use cap_std::fs::File;
+use serde_json::{Value, json};
+
+use super::arguments::Arguments;
+use super::inside::Inside;
+use super::job::Job;
+use super::open;
+use crate::model::{Fault, ToolResult};
+use crate::util::{base64, units};
+
+/// How much of a file is looked at to tell text from something else, in bytes.
+const LOOKED_AT: usize = 8 << 10;
+
+/// Runs one call.
+pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fault> {
+    let path = job.path(arguments, &["path", "file_path"])?;
+    let line = arguments.count("offset", 1)?;
+    let lines = arguments.count("limit", 1)?;
+    let byte = arguments.count("byte_offset", 0)?;
+    let as_bytes = arguments.base64()?;
+    if line.is_some() && (byte.is_some() || as_bytes) {
+        return Err(Fault::usage("'offset' counts lines; with base64 use 'byte_offset' alone")
+            .hint("leave one of them out"));
+    }
+    let (mut file, metadata) = open::file(job, &path)?;
+    let fault = |error| job.fault("read", path.path(), &error);
+    let mut head = Vec::with_capacity(LOOKED_AT);
+    (&mut file).take(LOOKED_AT as u64).read_to_end(&mut head).map_err(fault)?;
+    // A file that grows while it is read, or one that the system makes up, is larger than it says.
+    let size = metadata.len().max(head.len() as u64);
+    file.seek(SeekFrom::Start(byte.unwrap_or(0))).map_err(fault)?;
+    let piece = Piece { job, path: &path, file, size };
+    if as_bytes {
+        return piece.bytes(byte.unwrap_or(0), &head);
+    }
+    if let Some(what) = binary(&head) {
+        let size = units::show_size(size);
+        return Err(Fault::tool(format!("'{}' is no text: {what}, {size}", path.shown()))
+            .hint("encoding=base64 gives its bytes"));
+    }
+    match byte {
+        Some(start) => piece.text(None, start, lines),
+        None => piece.text(Some(line.unwrap_or(1)), 0, lines),
+    }
+}
+
+/// A file from which a piece is taken.
+struct Piece<'a> {
+    job: &'a Job,
+    path: &'a Inside,
+    file: File,
+    size: u64,
+}
+
+impl Piece<'_> {
+    fn fault(&self, error: &std::io::Error) -> Fault {
+        self.job.fault("read", self.path.path(), error)
+    }
+
+    /// Text from line `line`, or from byte `start` on.
+    fn text(self, line: Option<u64>, start: u64, lines: Option<u64>) -> Result<ToolResult, Fault> {
+        let most = usize::try_from(self.job.most).unwrap_or(usize::MAX);
+        let mut reader = BufReader::with_capacity(64 << 10, &self.file);
+        let mut at = start;
+        for passed in 1..line.unwrap_or(1) {
+            match self.pass_line(&mut reader)? {
+                0 => return Err(self.short(passed - 1)),
+                bytes => at += bytes,
+            }
+        }
+        let mut kept = Vec::new();
+        let mut whole = 0_u64;
+        let mut cut = false;
+        while lines.is_none_or(|lines| whole < lines) {
+            self.job.go_on()?;
+            let room = (most - kept.len()) as u64;
+            let before = kept.len();
+            let read = (&mut reader).take(room).read_until(b'\n', &mut kept);
+            if read.map_err(|error| self.fault(&error))? == 0 {
+                cut = room == 0;
+                break;
+            }
+            if kept.last() == Some(&b'\n') {
+                whole += 1;
+            } else if kept.len() == most {
+                // A line that does not fit is left to the next call, unless it is the first.
+                cut = true;
+                kept.truncate(if whole > 0 { before } else { character_end(&kept) });
+                break;
+            }
+        }
+        let end = at + kept.len() as u64;
+        let more = {
+            let rest = reader.fill_buf().map_err(|error| self.fault(&error))?;
+            cut || !rest.is_empty()
+        };
+        if kept.is_empty() && line.is_some_and(|line| line > 1) && !more {
+            return Err(self.short(line.unwrap_or(1) - 1));
+        }
+        let next = more.then(|| match line {
+            Some(line) if whole > 0 || lines.is_some() && !cut => ("offset", line + whole),
+            _ => ("byte_offset", end),
+        });
+        Ok(self.answer(kept, line, whole, (at, end), next))
+    }
+
+    /// Passes over the rest of a line, piece by piece; how many bytes that were, 0 at the end.
+    fn pass_line(&self, reader: &mut BufReader<&File>) -> Result<u64, Fault> {
+        let mut passed = 0_u64;
+        loop {
+            self.job.go_on()?;
+            let held = reader.fill_buf().map_err(|error| self.fault(&error))?;
+            if held.is_empty() {
+                return Ok(passed);
+            }
+            let (count, ends) = match memchr::memchr(b'\n', held) {
+                Some(at) => (at + 1, true),
+                None => (held.len(), false),
+            };
+            reader.consume(count);
+            passed += count as u64;
+            if ends {
+                return Ok(passed);
+            }
+        }
+    }
+
+    fn short(&self, lines: u64) -> Fault {
+        let noun = if lines == 1 { "line" } else { "lines" };
+        Fault::tool(format!("'{}' has only {lines} {noun}", self.path.shown()))
+    }
+
+    fn answer(
+        &self,
+        kept: Vec<u8>,
+        line: Option<u64>,
+        whole: u64,
+        (at, end): (u64, u64),
+        next: Option<(&str, u64)>,
+    ) -> ToolResult {
+        let broken = std::str::from_utf8(&kept).is_err();
+        let text = match String::from_utf8(kept) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        let mut result = ToolResult::text(text);
+        if broken {
+            result.warnings.push(format!(
+                "'{}' is not all UTF-8: what is not is shown as \u{fffd}; encoding=base64 gives the \
+                 bytes as they are",
+                self.path.shown()
+            ));
+        }
+        if let Some((key, value)) = next {
+            let size = units::show_size(self.size);
+            let shown = match line {
+                Some(line) if whole > 0 => format!("lines {line} to {}", line + whole - 1),
+                _ => format!("bytes {at} to {end}"),
+            };
+            let note = format!("[{shown} of {size}; go on with {key}={value}]");
+            result.content.push(json!({ "type": "text", "text": note }));
+            result.meta = Some(json!({ "truncated": true, "size": self.size, (key): value }));
+        }
+        result
+    }
+
+    /// The bytes from `start` on, in base64.
+    fn bytes(self, start: u64, head: &[u8]) -> Result<ToolResult, Fault> {
+        let mut kept = Vec::new();
+        let read = (&self.file).take(self.job.most).read_to_end(&mut kept);
+        read.map_err(|error| self.fault(&error))?;
+        let end = start + kept.len() as u64;
+        let media_type = media_type(head);
+        let blob = base64::encode(&kept);
+        let block = if media_type.starts_with("image/") && start == 0 && end >= self.size {
+            json!({ "type": "image", "mimeType": media_type, "data": blob })
+        } else {
+            json!({ "type": "resource", "resource":
+                { "uri": self.uri(), "mimeType": media_type, "blob": blob } })
+        };
+        let mut result = ToolResult {
+            success: true,
+            output: Value::String(blob),
+            content: vec![block],
+            ..ToolResult::default()
+        };
+        if end < self.size {
+            let size = units::show_size(self.size);
+            let note = format!("[bytes {start} to {end} of {size}; go on with byte_offset={end}]");
+            result.content.push(json!({ "type": "text", "text": note }));
+            result.meta = Some(json!({ "truncated": true, "size": self.size, "byte_offset": end }));
+        }
+        Ok(result)
+    }
+
+    /// An address for the file; the directory is the host's business, so its path is no part of it.
+    fn uri(&self) -> String {
+        let base = url::Url::parse("file:///");
+        let joined = base.and_then(|base| base.join(&self.path.shown()));
+        joined.map_or_else(|_| "file:///".to_owned(), String::from)
+    }
+}
+
+/// The end of the last whole character in a piece of text that was cut anywhere.
+fn character_end(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to().max(1),
+        _ => bytes.len(),
+    }
+}
+
+/// What a file is that is no text; `None` for text.
+pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
+    let known = media_type(head);
+    if known == "text/plain" { None } else { Some(known) }
+}
+
+/// What a file is, by its first bytes.
+pub(super) fn media_type(head: &[u8]) -> &'static str {
+    const KNOWN: [(&[u8], &str); 17] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"BM", "image/bmp"),
+        (b"%PDF-", "application/pdf"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\x1f\x8b", "application/gzip"),
+        (b"BZh", "application/x-bzip2"),
+        (b"\xfd7zXZ\0", "application/x-xz"),
+        (b"\x28\xb5\x2f\xfd", "application/zstd"),
+        (b"\x7fELF", "application/x-executable"),
+        (b"SQLite format 3\0", "application/vnd.sqlite3"),
+        (b"OggS", "audio/ogg"),
+        (b"ID3", "audio/mpeg"),
+        (b"\0asm", "application/wasm"),
+        (b"\xff\xfe", "text/plain; charset=utf-16"),
+        (b"\xfe\xff", "text/plain; charset=utf-16"),
+    ];
+    // Text may begin like one of the short marks; only what also holds a NUL byte, or is no UTF-8,
+    // is taken for more than text.
+    let odd = memchr::memchr(0, head).is_some();
+    let broken = std::str::from_utf8(head).is_err_and(|error| error.error_len().is_some());
+    let starts = |mark: &[u8]| head.starts_with(mark) && (odd || broken || mark == b"%PDF-");
+    if let Some((_, media_type)) = KNOWN.iter().find(|(mark, _)| starts(mark)) {
+        return media_type;
+    }
+    match head {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => "audio/wav",
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] if odd => "video/mp4",
+        _ if odd => "application/octet-stream",
+        _ => "text/plain",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_tell_what_a_file_is() {
+        for (head, expected) in [
+            (&b""[..], None),
+            (b"BM is no picture", None),
+            (b"plain \xff latin", None),
+            (b"a\0b", Some("application/octet-stream")),
+            (b"\x89PNG\r\n\x1a\n\0", Some("image/png")),
+            (b"%PDF-1.7\n", Some("application/pdf")),
+            (b"\xff\xfeh\0i\0", Some("text/plain; charset=utf-16")),
+        ] {
+            assert_eq!(binary(head), expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_cut_falls_between_characters() {
+        assert_eq!(character_end("aé".as_bytes()), 3);
+        assert_eq!(character_end(&"aé".as_bytes()[..2]), 1);
+        assert_eq!(character_end(b"\xc3"), 1);
+        assert_eq!(character_end(b"a\xff"), 2);
+    }
+}

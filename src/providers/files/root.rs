@@ -1,0 +1,132 @@
+//! The directory of an entry, opened once and held.
+//!
+//! Owns: where the directory really is, opening it without following any link on the way, and
+//! creating it. Never does: look inside.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use cap_std::fs::Dir;
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
+
+use super::trouble;
+use crate::model::{Fault, Phase};
+
+/// A directory that is only passed through or held needs no right to be read.
+#[cfg(target_os = "linux")]
+const HOLD: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const HOLD: OFlags = OFlags::empty();
+
+/// The directory of an entry.
+#[derive(Debug)]
+pub(super) struct Root {
+    written: PathBuf,
+    real: PathBuf,
+    create: bool,
+    opened: OnceLock<Dir>,
+}
+
+impl Root {
+    /// The directory at `written`, an absolute path. With `create` it is made when it is first
+    /// used, readable by its owner alone.
+    pub(super) fn new(written: PathBuf, create: bool) -> Self {
+        let real = real(&written);
+        Self { written, real, create, opened: OnceLock::new() }
+    }
+
+    /// Its path without links, for people.
+    pub(super) fn shown(&self) -> String {
+        self.real.display().to_string()
+    }
+
+    /// The spellings with which an absolute path of a call may begin.
+    pub(super) fn spellings(&self) -> [&Path; 2] {
+        [&self.real, &self.written]
+    }
+
+    /// Whether a first use would create it.
+    pub(super) fn is_to_come(&self) -> bool {
+        self.create && !self.real.exists()
+    }
+
+    /// Why it cannot be used, as far as that can be seen without opening it.
+    pub(super) fn obstacle(&self) -> Option<Fault> {
+        if self.opened.get().is_some() {
+            return None;
+        }
+        match std::fs::symlink_metadata(&self.real) {
+            Ok(metadata) if metadata.is_dir() => None,
+            Ok(_) => Some(self.unusable(&Errno::NOTDIR.into())),
+            Err(error) if self.create && error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(self.unusable(&error)),
+        }
+    }
+
+    /// The open directory.
+    ///
+    /// # Errors
+    /// When it is not there, is no directory, or cannot be created.
+    pub(super) fn open(&self) -> Result<&Dir, Fault> {
+        if let Some(dir) = self.opened.get() {
+            return Ok(dir);
+        }
+        let dir = descend(&self.real, self.create).map_err(|error| self.unusable(&error))?;
+        Ok(self.opened.get_or_init(|| dir))
+    }
+
+    fn unusable(&self, error: &io::Error) -> Fault {
+        let path = self.real.display();
+        let fault = match error.kind() {
+            io::ErrorKind::NotFound => {
+                Fault::unreachable(format!("the directory {path} does not exist"))
+                    .hint("create it, or say 'create: true' in the entry")
+            }
+            io::ErrorKind::NotADirectory => Fault::unreachable(format!("{path} is no directory"))
+                .hint("'root_dir' in the entry is relative to its file"),
+            _ => Fault::unreachable(format!(
+                "the directory {path} cannot be used: {}",
+                trouble::words(error)
+            )),
+        };
+        fault.phase(Phase::Start)
+    }
+}
+
+/// The path without links, as far as it exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.components().next_back()) {
+        (Some(parent), Some(Component::Normal(name))) => real(parent).join(name),
+        (Some(parent), Some(Component::ParentDir)) => {
+            let parent = real(parent);
+            parent.parent().map_or(parent.clone(), Path::to_path_buf)
+        }
+        (Some(parent), Some(_)) => real(parent),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// Opens a path that had no links when it was looked at, and follows none that came since.
+fn descend(path: &Path, create: bool) -> io::Result<Dir> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | HOLD;
+    let mut at = openat(CWD, "/", flags, Mode::empty())?;
+    for component in path.components() {
+        let Component::Normal(name) = component else { continue };
+        at = match openat(&at, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) if create => {
+                match mkdirat(&at, name, Mode::RWXU) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                openat(&at, name, flags, Mode::empty())?
+            }
+            opened => opened?,
+        };
+    }
+    Ok(Dir::from_std_file(std::fs::File::from(at)))
+}

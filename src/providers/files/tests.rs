@@ -1,0 +1,1 @@
+//! This kind at work in real directories.

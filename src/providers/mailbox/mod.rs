@@ -1,0 +1,56 @@
+//! Mailboxes: an entry becomes the tools `{component}-send`, `-receive` and `-list`, by which
+//! agents leave messages for each other.
+//!
+//! Owns: what a message is (`message`), which tools an entry gives (`offers`), sending, receiving
+//! and waiting (`post`). Never does: keep a message (see `engines`), or look into one.
+//!
+//! A message is handed to exactly one receiver, whoever else receives at the same time, and in the
+//! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
+//! it (at most once). A mailbox exists while it holds a message; nobody has to make it.
+//!
+//! | key | says | default |
+//! |---|---|---|
+//! | `storage_type`, `path`, `persist`, `url`, `sync`, `ttl`, `scope` | as for a store | memory |
+//! | `max_keys` | messages of one mailbox | 1000 |
+//! | `max_key_bytes` | the longest name of a mailbox | 128 |
+//! | `max_value_bytes` | the longest message, as JSON | 256 KiB |
+//! | `max_total_bytes` | all messages together | 64 MiB |
+
+mod message;
+mod offers;
+mod post;
+mod provider;
+#[cfg(test)]
+mod tests;
+
+use crate::config::spec::{Claim, KindWords};
+use crate::provider::Kind;
+use crate::providers::engines::choice;
+use crate::providers::toolkit;
+
+/// All keys of an entry: those of selecting tools and those of engines.
+const KEYS: [&str; toolkit::KEYS.len() + choice::KEYS.len()] = {
+    let mut keys = [""; toolkit::KEYS.len() + choice::KEYS.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        let engines = toolkit::KEYS.len();
+        keys[at] = if at < engines { toolkit::KEYS[at] } else { choice::KEYS[at - engines] };
+        at += 1;
+    }
+    keys
+};
+
+/// The row of the registry of kinds.
+pub fn kind() -> Kind {
+    Kind {
+        words: KindWords {
+            key: "mailbox",
+            aliases: &[],
+            keys: &KEYS,
+            expand: &choice::EXPAND,
+            claims: |_, _| Claim::No,
+            starts: Some(choice::starts),
+        },
+        build: provider::build,
+    }
+}

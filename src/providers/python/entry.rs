@@ -1,0 +1,208 @@
+//! What an entry of kind `python` says, checked as far as it can be without starting anything.
+//!
+//! The keys: `module`, `function` (or `functions: typed`), `python`, `root`, `env`, `env_keys`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::config::node::Node;
+use crate::config::spec::{ToolSpec, Trust};
+use crate::model::{Fault, Problem, Safety, ToolScope};
+use crate::providers::surroundings;
+
+/// The keys of an entry that only this kind understands.
+pub(super) const KEYS: &[&str] =
+    &["module", "function", "functions", "python", "root", "env", "env_keys", "sandbox"];
+
+/// What of its module an entry makes tools of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    /// This function; a dotted one leads through a class.
+    Function(String),
+    /// Every public function all of whose parameters have type hints.
+    Typed,
+}
+
+/// A checked entry.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The module, dotted.
+    pub(super) module: String,
+    /// What of it becomes a tool.
+    pub(super) target: Target,
+    /// The interpreter as written: a name, or a path relative to `base_dir`.
+    pub(super) python: Option<String>,
+    /// The first directory in which modules are looked for, and the worker's working directory.
+    pub(super) root: PathBuf,
+    /// What a path is relative to.
+    pub(super) base_dir: PathBuf,
+    /// Variables set by the entry.
+    pub(super) env: BTreeMap<String, String>,
+    /// Variables passed through.
+    pub(super) env_keys: Vec<String>,
+    /// Whether the file says what the arguments are.
+    pub(super) has_schema: bool,
+    /// Whether each session has a worker of its own.
+    pub(super) by_session: bool,
+    /// Why it may not be started yet, as the command that would allow it.
+    untrusted: Option<String>,
+}
+
+impl Entry {
+    /// Lets the entry start something only if that was allowed.
+    ///
+    /// # Errors
+    /// A fault of kind denied that names the command which allows it.
+    pub(super) fn permit(&self) -> Result<(), Fault> {
+        match &self.untrusted {
+            None => Ok(()),
+            Some(remedy) => {
+                Err(Fault::denied(format!("running '{}' is not trusted yet", self.module))
+                    .hint(format!("allow it with: {remedy}")))
+            }
+        }
+    }
+}
+
+/// Reads an entry.
+///
+/// # Errors
+/// Everything that takes the entry out of service.
+pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
+    let entry = &spec.entry;
+    let mut problems = Vec::new();
+    let mut note = |problem: Problem| problems.push(problem);
+    if let Err(problem) = refuse_sandbox(spec) {
+        note(problem);
+    }
+    let module = module(entry).map_err(&mut note).unwrap_or_default();
+    let target = target(entry).map_err(&mut note).unwrap_or(Target::Typed);
+    let python =
+        entry.get("python").map(|node| python(node).map_err(&mut note).unwrap_or_default());
+    if let Some(node) = entry.get("root") {
+        let _noted = node.as_text().map_err(&mut note);
+    }
+    let env = surroundings::written(entry).map_err(&mut note).unwrap_or_default();
+    let env_keys = entry.get("env_keys").map(Node::as_texts).transpose();
+    let env_keys = env_keys.map_err(&mut note).unwrap_or_default().unwrap_or_default();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
+    let has_schema =
+        schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
+    Ok(Entry {
+        module,
+        target,
+        python,
+        root: root(entry, &spec.base_dir),
+        base_dir: spec.base_dir.clone(),
+        env,
+        env_keys,
+        has_schema,
+        by_session: spec.definition.scope == ToolScope::Session,
+        untrusted: match &spec.trust {
+            Trust::Trusted => None,
+            Trust::Ask(request) => Some(format!("toolhost trust {}", request.file.display())),
+        },
+    })
+}
+
+/// The directory of an entry's modules: that of its file, when it names none.
+pub(super) fn root(entry: &Node, base_dir: &Path) -> PathBuf {
+    let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
+    base_dir.join(written).components().filter(|part| part.as_os_str() != ".").collect()
+}
+
+fn module(entry: &Node) -> Result<String, Problem> {
+    let Some(node) = entry.get("module") else {
+        return Err(Problem::error("'module' is missing")
+            .hint("name the Python module, such as module: mytools.text")
+            .at(entry.place()));
+    };
+    let text = node.as_text()?;
+    if is_dotted(text) {
+        return Ok(text.to_owned());
+    }
+    let problem = Problem::error(format!("'{text}' cannot be the name of a Python module"));
+    let hint = match text.strip_suffix(".py") {
+        Some(stem) => format!("write it as for import: {}", stem.replace('/', ".")),
+        None => "write it as for import, such as mytools.text".to_owned(),
+    };
+    Err(problem.hint(hint).at(node.place()))
+}
+
+fn target(entry: &Node) -> Result<Target, Problem> {
+    match (entry.get("function"), entry.get("functions")) {
+        (Some(node), None) => {
+            let text = node.as_text()?;
+            if is_dotted(text) {
+                return Ok(Target::Function(text.to_owned()));
+            }
+            Err(Problem::error(format!("'{text}' cannot be the name of a function"))
+                .hint("write its name alone, without parentheses")
+                .at(node.place()))
+        }
+        (None, Some(node)) if matches!(node.as_text(), Ok("typed")) => Ok(Target::Typed),
+        (None, Some(node)) => Err(node.expected("'typed', the only choice")),
+        (Some(_), Some(node)) => {
+            Err(Problem::error("'function' and 'functions' exclude each other").at(node.place()))
+        }
+        (None, None) => Err(Problem::error("'function' is missing")
+            .hint("name a function of the module, or write 'functions: typed' for all typed ones")
+            .at(entry.place())),
+    }
+}
+
+fn python(node: &Node) -> Result<String, Problem> {
+    let text = node.as_text()?;
+    if text.trim().is_empty() || text.contains('\0') {
+        return Err(node.expected("the path or name of an interpreter"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Whether a text is names with dots between them, as Python understands names.
+fn is_dotted(text: &str) -> bool {
+    let is_name = |name: &str| {
+        name.chars().all(|c| c.is_alphanumeric() || c == '_')
+            && name.chars().next().is_some_and(|c| !c.is_numeric())
+    };
+    text.split('.').all(is_name)
+}
+
+/// Sandboxing is refused until it can be kept, and never weakened.
+fn refuse_sandbox(spec: &ToolSpec) -> Result<(), Problem> {
+    let later = |what: &str| {
+        Problem::error(format!("{what}, but Python tools cannot be sandboxed yet"))
+            .hint("a later version will; until then 'safety: native' runs it with your own rights")
+    };
+    let asks = |node: &Node| {
+        !node.is_null()
+            && !matches!(node.as_text(), Ok("none"))
+            && !matches!(node.as_bool(), Ok(false))
+    };
+    if let Some(node) = spec.entry.get("sandbox").filter(|node| asks(node)) {
+        return Err(later("the entry asks for a sandbox").at(node.place()));
+    }
+    if spec.definition.safety == Safety::Sandboxed {
+        let place = spec.entry.get("safety").map_or_else(|| spec.place.clone(), Node::place);
+        return Err(later("the entry says 'safety: sandboxed'").at(place));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_python_has() {
+        for good in ["a", "a.b", "_x1.y", "größe"] {
+            assert!(is_dotted(good), "{good}");
+        }
+        for bad in ["", ".", "a.", "1a", "a-b", "a/b.py", "a b", "f()"] {
+            assert!(!is_dotted(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What functions said about themselves last time, so that listing them starts nothing.
+//!
+//! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
+//! module's file are those of then, by size and time of change. Losing it costs a start of the
+//! interpreter, so every failure to read or write it is silently forgiven.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::workers::Key;
+
+/// How many functions are remembered.
+const KEPT: usize = 500;
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// What a function says about itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Described {
+    /// The first paragraph of its docstring.
+    pub(super) description: Option<String>,
+    /// The schema of its arguments.
+    pub(super) input_schema: Value,
+    /// What the schema cannot say.
+    #[serde(default)]
+    pub(super) doubts: Vec<String>,
+    /// The file of its module, when it has one.
+    pub(super) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Remembered {
+    stamps: Vec<String>,
+    #[serde(flatten)]
+    described: Described,
+}
+
+type Known = BTreeMap<String, Remembered>;
+
+/// The memory.
+pub(super) struct Memory {
+    file: Option<PathBuf>,
+    known: Mutex<Option<Known>>,
+}
+
+impl Memory {
+    /// A memory in `directory`; none when there is no cache directory.
+    pub(super) fn new(directory: Option<PathBuf>) -> Self {
+        let file = directory.map(|directory| directory.join("python-describe.json"));
+        Self { file, known: Mutex::default() }
+    }
+
+    /// What the function said, if it still says so.
+    pub(super) fn recall(&self, worker: &Key, module: &str, function: &str) -> Option<Described> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| self.read());
+        let found = known.get(&name(worker, module, function))?;
+        let now = stamps(worker, found.described.file.as_deref())?;
+        (found.stamps == now).then(|| found.described.clone())
+    }
+
+    /// Remembers what functions of one worker say: module, function and description of each.
+    pub(super) fn remember(&self, news: &[(&Key, &str, &str, &Described)]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read again: another process may have learned something meanwhile.
+        let mut fresh = self.read();
+        for (worker, module, function, described) in news {
+            if let Some(stamps) = stamps(worker, described.file.as_deref()) {
+                let described = (*described).clone();
+                fresh.insert(name(worker, module, function), Remembered { stamps, described });
+            }
+        }
+        while fresh.len() > KEPT {
+            fresh.pop_first();
+        }
+        self.write(&fresh);
+        *known = Some(fresh);
+    }
+
+    fn read(&self) -> Known {
+        let Some(file) = &self.file else { return Known::new() };
+        if std::fs::metadata(file).map_or(0, |meta| meta.len()) > LARGEST {
+            return Known::new();
+        }
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    fn write(&self, known: &Known) {
+        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string(known)) else { return };
+        let Some(directory) = file.parent() else { return };
+        let temporary = directory.join(format!(".python-describe.{}", std::process::id()));
+        let write = || {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            options.open(&temporary)?.write_all(text.as_bytes())?;
+            std::fs::rename(&temporary, file)
+        };
+        if write().is_err() {
+            let _absent = std::fs::remove_file(&temporary);
+        }
+    }
+}
+
+/// The name of a function in the file: the values of variables must not be readable there.
+fn name(worker: &Key, module: &str, function: &str) -> String {
+    let mut hash = Sha256::new();
+    let variables = worker.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let paths = [&worker.interpreter, &worker.root].map(|path| path.as_os_str().as_encoded_bytes());
+    for part in paths.into_iter().chain([module.as_bytes(), function.as_bytes()]).chain(variables) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What tells whether something has changed since.
+fn stamps(worker: &Key, file: Option<&Path>) -> Option<Vec<String>> {
+    let of = |path: &Path| {
+        let meta = std::fs::metadata(path).ok()?;
+        Some(format!("{}:{}.{}:{}", path.display(), meta.mtime(), meta.mtime_nsec(), meta.len()))
+    };
+    std::iter::once(worker.interpreter.as_path()).chain(file).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_holds_until_the_file_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("m.py");
+        std::fs::write(&file, "one").unwrap();
+        let worker = Key {
+            interpreter: "/bin/sh".into(),
+            root: dir.path().into(),
+            env: BTreeMap::from([("TOKEN".to_owned(), "s3cret".to_owned())]),
+            session: None,
+        };
+        let described = Described {
+            description: Some("d".into()),
+            input_schema: serde_json::json!({ "type": "object" }),
+            doubts: Vec::new(),
+            file: Some(file.clone()),
+        };
+        let memory = || Memory::new(Some(dir.path().join("cache")));
+        memory().remember(&[(&worker, "m", "f", &described)]);
+        assert_eq!(memory().recall(&worker, "m", "f"), Some(described));
+        assert_eq!(memory().recall(&worker, "m", "g"), None);
+        let kept = std::fs::read_to_string(dir.path().join("cache/python-describe.json")).unwrap();
+        assert!(!kept.contains("s3cret"));
+        std::fs::write(&file, "another").unwrap();
+        assert_eq!(memory().recall(&worker, "m", "f"), None);
+        std::fs::write(dir.path().join("cache/python-describe.json"), "{").unwrap();
+        assert_eq!(memory().recall(&worker, "m", "f"), None);
+    }
+}

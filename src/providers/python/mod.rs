@@ -1,0 +1,86 @@
+//! Python tools: functions of the user, called in a worker that stays.
+//!
+//! Owns: what an entry may say (`entry`), the interpreter (`interpreter`), the files behind a module
+//! (`sources`), the worker (`worker`, `wire`, `workers`) and the program it runs (`shim`, in
+//! Python), results (`answer`), and schemas from type hints (`describe`, `memory`). Never does: read
+//! or run Python code itself, or start an interpreter to list an entry that has its schema in the
+//! file.
+
+mod answer;
+mod describe;
+mod entry;
+mod interpreter;
+mod memory;
+mod module;
+mod provider;
+mod runner;
+mod shim;
+mod sources;
+mod wire;
+mod worker;
+mod workers;
+
+use std::path::Path;
+
+use crate::config::node::Node;
+use crate::config::spec::{Claim, KindWords, Site};
+use crate::provider::Kind;
+use crate::providers::surroundings;
+
+/// The row of the registry of kinds.
+pub fn kind() -> Kind {
+    Kind {
+        words: KindWords {
+            key: "python",
+            aliases: &["function"],
+            keys: entry::KEYS,
+            expand: &["python", "root"],
+            claims,
+            starts: Some(starts),
+        },
+        build: provider::build,
+    }
+}
+
+/// A file of tools, as text, with one entry: all typed functions of `module`, looked for in the
+/// directory relative paths are relative to.
+pub fn file_of_module(module: &str) -> String {
+    let entry = serde_json::json!({
+        "name": module, "kind": "python", "module": module, "functions": "typed",
+    });
+    serde_json::json!({ "tools": [entry] }).to_string()
+}
+
+/// Entries that name a module: for certain when its file is there, otherwise unless somebody else
+/// knows the module, for it may be installed.
+fn claims(node: &Node, base_dir: &Path) -> Claim {
+    let text = |key| node.get(key).and_then(|value| value.as_text().ok());
+    let Some(module) = text("module") else { return Claim::No };
+    let root = base_dir.join(text("root").unwrap_or("."));
+    if text("function").is_some() && sources::file_of(&root, module).is_some() {
+        Claim::Certain
+    } else {
+        Claim::Fallback
+    }
+}
+
+/// What a person is asked to trust: the interpreter, the function, the code itself by its hash, the
+/// directory, and every variable by name.
+fn starts(node: &Node, site: &Site<'_>) -> Vec<String> {
+    let text = |key| node.get(key).and_then(|value| value.as_text().ok());
+    let module = text("module").unwrap_or_default();
+    let root = entry::root(node, site.base_dir);
+    let mut lines = interpreter::lines(node, &root, site);
+    lines.push(match text("function") {
+        Some(function) => format!("function: {module}.{function}"),
+        None => format!("functions: all typed ones of {module}"),
+    });
+    lines.push(match sources::file_of(&root, module) {
+        Some(file) => format!("module file: {}", file.display()),
+        None => "module file: none below the root; whatever the interpreter finds".to_owned(),
+    });
+    lines.extend(sources::fingerprint(&root, module));
+    lines.push(format!("root: {}", root.display()));
+    lines.extend(surroundings::variables(node));
+    lines
+}

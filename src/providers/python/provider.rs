@@ -1,0 +1,225 @@
+//! The providers of entries that name a function each.
+//!
+//! There are two: one for entries whose definition is whole, which lists them without starting
+//! anything, and one for entries whose schema the function itself has to tell.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::entry::{self, Entry, Target};
+use super::memory::Described;
+use super::module::ModuleProvider;
+use super::runner::Runner;
+use super::wire::Op;
+use super::{answer, describe, sources};
+use crate::config::spec::ToolSpec;
+use crate::model::{Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus};
+use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
+
+/// Calls the functions that entries name.
+struct PythonProvider {
+    tools: Vec<Tool>,
+    runner: Arc<Runner>,
+    /// What the functions of `tools` said; `None` when nobody has to ask them.
+    told: Option<Mutex<Vec<Option<Described>>>>,
+}
+
+struct Tool {
+    definition: ToolDefinition,
+    entry: Entry,
+    function: String,
+}
+
+/// Builds the providers from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
+    let runner = Arc::new(Runner::new(context));
+    let mut built = Built { providers: Vec::new(), problems: Vec::new() };
+    let (mut whole, mut silent) = (Vec::new(), Vec::new());
+    for spec in specs {
+        let entry = match entry::read(spec) {
+            Ok(entry) => entry,
+            Err(problems) => {
+                let name = spec.definition.name.full();
+                built.problems.extend(problems.into_iter().map(|p: Problem| p.entry(name.clone())));
+                continue;
+            }
+        };
+        let mut definition = spec.definition.clone();
+        definition.touches.extend(touches(&entry, &runner));
+        let Target::Function(function) = entry.target.clone() else {
+            let provider = ModuleProvider::new(definition, entry, Arc::clone(&runner));
+            built.providers.push(Arc::new(provider));
+            continue;
+        };
+        let obstacle = runner.obstacle(&entry);
+        let known = || {
+            let key = runner.key(&entry, None).ok()?;
+            runner.memory.recall(&key, &entry.module, &function)
+        };
+        let list = if entry.has_schema || obstacle.is_some() {
+            &mut whole
+        } else if let Some(described) = known() {
+            fill(&mut definition, described);
+            &mut whole
+        } else {
+            &mut silent
+        };
+        if let Some(fault) = obstacle {
+            definition.status = ToolStatus::Unavailable;
+            definition.unavailable = Some(fault);
+        }
+        list.push(Tool { definition, entry, function });
+    }
+    for (tools, asks) in [(whole, false), (silent, true)] {
+        if !tools.is_empty() {
+            let told = asks.then(|| Mutex::new(vec![None; tools.len()]));
+            let runner = Arc::clone(&runner);
+            built.providers.push(Arc::new(PythonProvider { tools, runner, told }));
+        }
+    }
+    built
+}
+
+/// What a call may touch: Python code is not confined, and says nothing about itself.
+fn touches(entry: &Entry, runner: &Runner) -> Vec<String> {
+    let what = match &entry.target {
+        Target::Function(function) => format!("{}.{function}", entry.module),
+        Target::Typed => format!("functions of {}", entry.module),
+    };
+    let code = match sources::file_of(&entry.root, &entry.module) {
+        Some(file) => format!("from {}", file.display()),
+        None => "as installed for the interpreter".to_owned(),
+    };
+    let interpreter = match runner.interpreter(entry) {
+        Ok(path) => format!("starts {}", path.display()),
+        Err(_) => format!("starts {}", entry.python.as_deref().unwrap_or("python3")),
+    };
+    vec![
+        format!("runs the Python code of {what}, {code}"),
+        interpreter,
+        format!("works in {}", entry.root.display()),
+        "whatever that code does, with your own rights".to_owned(),
+    ]
+}
+
+/// Completes a definition with what the function says about itself.
+fn fill(definition: &mut ToolDefinition, described: Described) {
+    if definition.description.is_none() {
+        definition.description = described.description;
+    }
+    definition.input_schema = Arc::new(described.input_schema);
+    definition.warnings.extend(described.doubts);
+}
+
+impl PythonProvider {
+    fn tool(&self, call: &ToolCall) -> Result<&Tool, Fault> {
+        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
+            Fault::internal(format!("'{}' is not one of the Python tools", call.name))
+        })
+    }
+}
+
+#[async_trait]
+impl ToolProvider for PythonProvider {
+    fn component(&self) -> Option<&str> {
+        None
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        let described = |tool: &Tool| {
+            let mut definition = tool.definition.clone();
+            let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
+            definition.description.get_or_insert_with(sentence);
+            definition
+        };
+        self.tools.iter().map(described).collect()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.told.is_some()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        let Some(told) = &self.told else {
+            return Ok(Listing { tools: self.declared(), ..Listing::default() });
+        };
+        let known = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing: Vec<usize> =
+            (0..self.tools.len()).filter(|at| known.get(*at).is_none_or(Option::is_none)).collect();
+        let wanted: Vec<(&Entry, &str)> = missing
+            .iter()
+            .filter_map(|at| self.tools.get(*at))
+            .map(|tool| (&tool.entry, tool.function.as_str()))
+            .collect();
+        let answers = describe::functions(&self.runner, &wanted).await;
+        let mut answers: std::collections::HashMap<usize, _> =
+            missing.into_iter().zip(answers).collect();
+        let mut tools = Vec::new();
+        let mut now = known.clone();
+        for (at, (tool, known)) in self.tools.iter().zip(known).enumerate() {
+            let mut definition = tool.definition.clone();
+            match known.map(Ok).or_else(|| answers.remove(&at)) {
+                Some(Ok(described)) => {
+                    if let Some(slot) = now.get_mut(at) {
+                        *slot = Some(described.clone());
+                    }
+                    fill(&mut definition, described);
+                }
+                Some(Err(fault)) => {
+                    definition.status = ToolStatus::Unavailable;
+                    definition.unavailable = Some(fault);
+                }
+                None => {}
+            }
+            let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
+            definition.description.get_or_insert_with(sentence);
+            tools.push(definition);
+        }
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        Ok(Listing { tools, ..Listing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        let tool = self.tool(call)?;
+        let what = (Op::Call, Some(tool.function.as_str()), Some(&call.arguments));
+        let reply = self.runner.ask(&tool.entry, what, context, &call.name.full()).await?;
+        answer::read(reply)
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let tool = self.tool(call)?;
+        preview(&self.runner, &tool.entry, &tool.function, call)
+    }
+
+    async fn close(&self) {
+        self.runner.close().await;
+    }
+}
+
+/// What a call would come to.
+pub(super) fn preview(
+    runner: &Runner,
+    entry: &Entry,
+    function: &str,
+    call: &ToolCall,
+) -> Result<Preview, Fault> {
+    let key = runner.key(entry, None)?;
+    let file = sources::file_of(&entry.root, &entry.module);
+    Ok(Preview {
+        summary: format!("calls {}.{function} in {}", entry.module, key.interpreter.display()),
+        request: json!({
+            "interpreter": key.interpreter.display().to_string(),
+            "root": entry.root.display().to_string(),
+            "env": key.env.keys().collect::<Vec<_>>(),
+            "module": entry.module,
+            "file": file.map(|file| file.display().to_string()),
+            "function": function,
+            "arguments": Value::Object(call.arguments.clone()),
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,656 @@
+"""The worker: calls functions of the user for toolhost, many at a time, for as long as it is asked.
+
+It speaks NDJSON. Requests come on what was standard input, answers go to what was standard output;
+before any code of the user runs both descriptors are moved away, so that whatever prints, in Python,
+in C or in a child process, ends up on standard error and cannot be taken for an answer.
+
+A request is {"id", "op", "module", "function", "file", "args", "context"}; "op" is one of "call",
+"cancel", "describe" and "functions". An answer is {"id", "result"} or {"id", "error"}. Between the
+two come events: {"id", "progress", "total", "message"} and {"id", "level", "text"}.
+
+Threads: one reads requests; functions run on a pool of their own; coroutines all run on one event
+loop in the main thread. No call waits for another one, unless a coroutine blocks the loop.
+"""
+
+import contextvars
+import faulthandler
+import importlib
+import inspect
+import io
+import json
+import os
+import queue
+import sys
+import threading
+import types
+from collections import deque
+
+# The longest answer, in bytes; toolhost ends a worker that writes a longer line.
+LONGEST = 16 << 20
+# The longest line of a log, in characters; more is cut.
+LONGEST_TEXT = 4096
+# How many functions run at the same time; further ones wait.
+MOST_THREADS = 32
+# How many lines of a traceback are told.
+MOST_TRACEBACK = 40
+
+INPUTS = ("input", "args", "arguments", "params", "input_data")
+CONTEXTS = ("context", "ctx")
+
+CURRENT = contextvars.ContextVar("toolhost_call", default=None)
+CALLS = {}
+
+
+# --- the line to toolhost ---------------------------------------------------------------------
+
+def move_away():
+    """Takes the protocol's descriptors out of reach; see above."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdin = open(0, "r", closefd=False)
+    return answers
+
+
+class Line:
+    """The way answers take. One line is written by one thread at a time, and whole."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.lock = threading.Lock()
+
+    def write(self, data):
+        with self.lock:
+            view = memoryview(data)
+            while view and self.descriptor is not None:
+                view = view[os.write(self.descriptor, view):]
+
+    def event(self, call, **event):
+        event["id"] = call.id
+        self.write(json.dumps(event).encode() + b"\n")
+
+    def answer(self, number, **answer):
+        self.write(json.dumps({"id": number, **answer}).encode() + b"\n")
+
+    def result(self, number, text, warnings):
+        """Answers with a result that is JSON text already."""
+        warnings = json.dumps(warnings).encode()
+        self.write(b'{"id":%d,"warnings":%s,"result":%s}\n' % (number, warnings, text))
+
+    def forget(self):
+        """In a forked child, which must neither answer nor keep the line open."""
+        os.close(self.descriptor)
+        self.descriptor = None
+        requests.raw.close()
+        self.lock = threading.Lock()
+
+
+class Printed(io.TextIOBase):
+    """What `print` writes to. Inside a call each line becomes an event of that call; from a thread
+    of the user's own, which belongs to no call, it goes to standard error as it is."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.buffer = open(2, "wb", buffering=0, closefd=False)
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self.descriptor
+
+    def reconfigure(self, **_):
+        """Somebody may want another encoding; lines are text until toolhost shows them."""
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError("write() argument must be str, not " + type(text).__name__)
+        call = CURRENT.get()
+        if call is None or call.over or LINE.descriptor is None:
+            self.buffer.write(text.encode("utf-8", "replace"))
+        else:
+            call.print(text)
+        return len(text)
+
+
+class Context:
+    """What a function may know about its call, and how it reports while it runs."""
+
+    def __init__(self, call, told):
+        self._call = call
+        self.call_id = told.get("call_id", "")
+        self.session_id = told.get("session_id", "")
+        self.cwd = told.get("cwd", "")
+        self.environment = told.get("environment") or {}
+        self.metadata = told.get("metadata") or {}
+
+    @property
+    def cancelled(self):
+        """Whether the call should stop; for functions that look now and then."""
+        return self._call.cancelled
+
+    def progress(self, done, total=None, message=None):
+        """Says how far the call is, in a measure of the function's own."""
+        total = None if total is None else float(total)
+        message = None if message is None else str(message)[:LONGEST_TEXT]
+        LINE.event(self._call, progress=float(done), total=total, message=message)
+
+    def log(self, text, level="info"):
+        """Writes a line of the log."""
+        LINE.event(self._call, level=str(level), text=str(text)[:LONGEST_TEXT])
+
+    def __repr__(self):
+        return "<toolhost context of call %s>" % self.call_id
+
+
+# --- one call ---------------------------------------------------------------------------------
+
+class Stopped(BaseException):
+    """Raised inside of a function that toolhost does not wait for any longer."""
+
+
+class Wrong(Exception):
+    """Something about the entry, its module or its result, and not raised by the function."""
+
+    def __init__(self, kind, message, hint=None, details=()):
+        super().__init__(message)
+        self.told = {"kind": kind, "message": message, "hint": hint, "details": list(details)}
+
+
+class Call:
+    """A call under way."""
+
+    def __init__(self, request):
+        self.id = request["id"]
+        self.request = request
+        self.cancelled = False
+        self.over = False
+        self.task = None
+        self.printed = ""
+        self.lock = threading.RLock()
+        # The thread that runs code of the user now, and whether it was told to stop.
+        self.thread = None
+        self.struck = False
+
+    def print(self, text):
+        with self.lock:
+            *lines, self.printed = (self.printed + text).split("\n")
+            if len(self.printed) > LONGEST_TEXT:
+                lines.append(self.printed)
+                self.printed = ""
+        for line in lines:
+            LINE.event(self, level="info", text=line[:LONGEST_TEXT])
+
+    def finish(self):
+        """Writes what was printed without an end of line."""
+        with self.lock:
+            rest, self.printed, self.over = self.printed, "", True
+        if rest:
+            LINE.event(self, level="info", text=rest[:LONGEST_TEXT])
+        CALLS.pop(self.id, None)
+
+    def __enter__(self):
+        with self.lock:
+            self.thread = threading.get_ident()
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.thread = None
+
+    def cancel(self):
+        """Asks a coroutine to end, and raises `Stopped` in a function. A function that waits in C
+        notices that too late; toolhost ends the whole worker then."""
+        self.cancelled = True
+        with self.lock:
+            task, thread = self.task, self.thread
+            if task is None and thread is not None and not self.struck:
+                self.struck = True
+                raise_in(thread, Stopped)
+        if task is not None:
+            LOOP.loop.call_soon_threadsafe(task.cancel)
+
+
+def raise_in(thread, exception):
+    """Raises an exception in another thread; with None takes it back."""
+    import ctypes
+    told = ctypes.py_object(exception) if exception is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), told)
+
+
+def run(call):
+    """Runs a call on a thread of the pool. Gives a function that answers, or None when the event
+    loop has the call now."""
+    try:
+        answer = attempt(call)
+    except Stopped:
+        answer = stopped(call)
+    if call.struck:
+        # It may not have been raised yet, and must not strike what this thread does next.
+        try:
+            raise_in(threading.get_ident(), None)
+        except Stopped:
+            pass
+    return answer
+
+
+def attempt(call):
+    request = call.request
+    try:
+        if call.cancelled:
+            return stopped(call)
+        op = request["op"]
+        with call:
+            if op == "describe":
+                function = find(request)
+                value = load("describe").describe(function, context_name(function))
+            elif op == "functions":
+                value = load("describe").typed_functions(find_module(request), context_name)
+            else:
+                function = find(request)
+                context = Context(call, request.get("context") or {})
+                value = plan_of(function)(request.get("args") or {}, context)
+                if inspect.isawaitable(value):
+                    LOOP.start(call, value)
+                    return None
+            return succeeded(call, value)
+    except Stopped:
+        raise
+    except BaseException as error:
+        return failed(call, error)
+
+
+def succeeded(call, value):
+    text, warnings = VALUES.to_json(value)
+    if len(text) > LONGEST - 65536:
+        size = "%.1f MiB" % (len(text) / (1 << 20))
+        raise Wrong("too_large", "the result is %s of JSON, and 16 MiB is the limit" % size,
+                    "return less, or write a file and return its path")
+    return lambda: LINE.result(call.id, text, warnings[:20])
+
+
+def stopped(call):
+    return lambda: LINE.answer(call.id, error={"kind": "stopped", "message": "it was stopped"})
+
+
+def failed(call, error):
+    if isinstance(error, Wrong):
+        told = error.told
+    else:
+        told = {"kind": "raised", "message": one_line(error), "details": traceback_of(error)}
+    return lambda: LINE.answer(call.id, error=told)
+
+
+def one_line(error):
+    """An exception as its type and message, whatever its own methods do."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be read)"
+    name = type(error).__qualname__
+    text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+    text = text.encode("utf-8", "replace").decode()
+    return name + ": " + text if text else name
+
+
+def is_ours(frame):
+    return frame.filename.startswith(("<toolhost", "<frozen importlib"))
+
+
+def traceback_of(error):
+    """The lines of a traceback that are about code of the user."""
+    import traceback
+    try:
+        told = traceback.TracebackException.from_exception(error, limit=-MOST_TRACEBACK)
+        left, seen, any_frames = [told], set(), False
+        while left:
+            one = left.pop()
+            if one is None or id(one) in seen:
+                continue
+            seen.add(id(one))
+            one.stack[:] = [frame for frame in one.stack if not is_ours(frame)]
+            any_frames = any_frames or bool(one.stack)
+            left += [one.__cause__, one.__context__]
+        if not any_frames:
+            return []
+        text = "".join(told.format()).encode("utf-8", "replace").decode()
+        lines = [line[:LONGEST_TEXT] for line in text.rstrip("\n").split("\n")]
+    except Exception:
+        return []
+    if len(lines) > MOST_TRACEBACK:
+        cut = len(lines) - MOST_TRACEBACK
+        lines = lines[:10] + ["  … %d lines" % cut] + lines[10 + cut:]
+    return lines
+
+
+# --- finding functions ------------------------------------------------------------------------
+
+def watch_root(root):
+    """Puts the root on the path, and has its modules compiled from their source each time: what a
+    person allowed is the source, and bytecode beside it may be something else. It also keeps a
+    project free of `__pycache__`."""
+    from importlib.machinery import (EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader,
+                                     FileFinder, SourceFileLoader)
+
+    class FromSource(SourceFileLoader):
+        def get_code(self, fullname):
+            path = self.get_filename(fullname)
+            return self.source_to_code(self.get_data(path), path)
+
+    real = os.path.realpath(root)
+    installed = [os.path.realpath(place) for place in (sys.prefix, sys.base_prefix)]
+
+    def below(path, directory):
+        return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+    def finder(path):
+        place = os.path.realpath(path)
+        parts = place.split("/")
+        if (not below(place, real) or "site-packages" in parts or "dist-packages" in parts
+                or any(below(place, there) and there != real for there in installed)):
+            raise ImportError("not below the root")
+        return FileFinder(path, (ExtensionFileLoader, EXTENSION_SUFFIXES),
+                          (FromSource, SOURCE_SUFFIXES))
+
+    sys.path_hooks.insert(0, finder)
+    sys.path_importer_cache.clear()
+    sys.path.insert(0, root)
+
+
+def find_module(request):
+    name, file = request["module"], request.get("file")
+    # A file that was made after the last look is found too.
+    if name not in sys.modules:
+        importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        own = name == missing or name.startswith(missing + ".")
+        details = ["looked in %s" % setup["root"], "asked %s" % sys.executable]
+        if own:
+            raise Wrong("import", "there is no module '%s'" % name,
+                        "write the module below 'root', or install it for this interpreter: "
+                        "%s -m pip install …" % sys.executable, details) from None
+        raise Wrong("import", "'%s' needs the module '%s', which is not there" % (name, missing),
+                    "install it for this interpreter: %s -m pip install %s"
+                    % (sys.executable, missing.split(".")[0]),
+                    details + traceback_of(error)) from None
+    except SyntaxError as error:
+        raise Wrong("import", "%s:%s: %s" % (error.filename, error.lineno, error.msg), None,
+                    traceback_of(error)) from None
+    except Stopped:
+        raise
+    except BaseException as error:
+        raise Wrong("import", "importing '%s' failed: %s" % (name, one_line(error)), None,
+                    traceback_of(error)) from None
+    found = getattr(module, "__file__", None)
+    if file and (not found or os.path.realpath(found) != os.path.realpath(file)):
+        raise Wrong("entry", "'%s' is not %s but %s" % (name, file, found or "built in"),
+                    "a module of this name was there first: rename yours")
+    return module
+
+
+def find(request):
+    """The function of an entry; `function` may lead through a class."""
+    module, name = find_module(request), request["function"]
+    target = module
+    for part in name.split("."):
+        owner = target
+        target = getattr(owner, part, None)
+        if target is None:
+            import difflib
+            known = [key for key in dir(owner)
+                     if not key.startswith("_") and callable(getattr(owner, key, None))]
+            near = difflib.get_close_matches(part, known, 3)
+            named = ", ".join("'%s'" % key for key in near) if near else ", ".join(known[:20])
+            hint = "did you mean %s?" % named if near else "it has %s" % (named or "no functions")
+            raise Wrong("entry", "'%s' has no function '%s'" % (request["module"], name), hint)
+    if not callable(target):
+        raise Wrong("entry", "'%s' in '%s' is no function but %s"
+                    % (name, request["module"], type(target).__name__))
+    return target
+
+
+# --- calling ----------------------------------------------------------------------------------
+
+PLANS = {}
+PLAIN = (str, int, float, bool, dict, list, object, None, inspect.Parameter.empty,
+         "str", "int", "float", "bool", "dict", "list", "object", "Any", "None")
+
+
+def is_context(parameter):
+    annotation = parameter.annotation
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return name.split(".")[-1].strip("'\"") == "ToolContext"
+
+
+def parameters_of(function):
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def takes_a_pair(parameters):
+    """Whether a function wants its arguments as one dict, and the context."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if len(parameters) < 2 or any(one.kind not in kinds for one in parameters[:2]):
+        return False
+    first, second = parameters[:2]
+    if not (second.name in CONTEXTS or is_context(second)):
+        return False
+    needed = [one for one in parameters[2:] if one.default is inspect.Parameter.empty
+              and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return first.name in INPUTS and not needed
+
+
+def context_name(function):
+    """The parameter that takes the context, True for a function that takes a pair."""
+    parameters = parameters_of(function) or []
+    if takes_a_pair(parameters):
+        return True
+    for parameter in parameters:
+        if parameter.name == "context" or is_context(parameter):
+            return parameter.name
+    return None
+
+
+def plan_of(function):
+    """How a function is called, worked out once: a function of its arguments and the context."""
+    known = PLANS.get(id(function))
+    if known is not None and known[0] is function:
+        return known[1]
+    plan = make_plan(function)
+    if len(PLANS) > 4096:
+        PLANS.clear()
+    PLANS[id(function)] = (function, plan)
+    return plan
+
+
+def make_plan(function):
+    parameters = parameters_of(function)
+    if parameters is None:
+        return lambda args, context: function(**args)
+    if takes_a_pair(parameters):
+        return lambda args, context: function(args, context)
+    wanted = context_name(function)
+    first = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY]
+    convert = {}
+    if any(not is_plain(one.annotation) for one in parameters):
+        convert = load("hints").converters(function)
+
+    def call(args, context):
+        args = dict(args)
+        if wanted is not None and wanted not in args:
+            args[wanted] = context
+        for name, change in convert.items():
+            if name in args and name != wanted:
+                args[name] = change(args[name])
+        leading = []
+        for name in first:
+            if name not in args:
+                break
+            leading.append(args.pop(name))
+        return function(*leading, **args)
+
+    return call
+
+
+def is_plain(annotation):
+    try:
+        return annotation in PLAIN
+    except TypeError:
+        return False
+
+
+# --- threads and the loop ---------------------------------------------------------------------
+
+class Pool:
+    """Threads for functions. The one that was busy last comes first, so that calls one after the
+    other all run on the same thread: much code keeps things that belong to a thread."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.idle = []
+        self.threads = 0
+        self.waiting = deque()
+
+    def submit(self, call):
+        with self.lock:
+            if self.idle:
+                self.idle.pop().put(call)
+            elif self.threads < MOST_THREADS:
+                self.threads += 1
+                threading.Thread(target=self.work, args=(call,), daemon=True).start()
+            else:
+                self.waiting.append(call)
+
+    def work(self, call):
+        own = queue.SimpleQueue()
+        while True:
+            try:
+                answer = BASE.copy().run(self.run, call)
+            except Stopped:
+                # It struck between the last line of the function and its end.
+                answer = stopped(call)
+            with self.lock:
+                # Free before the answer is out: the next request may follow at once.
+                if self.waiting:
+                    own.put(self.waiting.popleft())
+                else:
+                    self.idle.append(own)
+            if answer is not None:
+                call.finish()
+                answer()
+            call = answer = None
+            call = own.get()
+
+    @staticmethod
+    def run(call):
+        CURRENT.set(call)
+        return run(call)
+
+
+class Loop:
+    """The event loop, made when the first coroutine comes."""
+
+    def __init__(self):
+        self.loop = None
+        self.lock = threading.Lock()
+        self.wanted = threading.Event()
+
+    def start(self, call, awaitable):
+        with self.lock:
+            if self.loop is None:
+                import asyncio
+                self.loop = asyncio.new_event_loop()
+                self.wanted.set()
+        self.loop.call_soon_threadsafe(self.adopt, call, awaitable)
+
+    def adopt(self, call, awaitable):
+        task = self.loop.create_task(self.watch(call, awaitable))
+        with call.lock:
+            call.task = task
+        if call.cancelled:
+            task.cancel()
+
+    async def watch(self, call, awaitable):
+        CURRENT.set(call)
+        import asyncio
+        try:
+            answer = succeeded(call, await awaitable)
+        except asyncio.CancelledError as error:
+            answer = stopped(call) if call.cancelled else failed(call, error)
+        except BaseException as error:
+            answer = failed(call, error)
+        call.finish()
+        answer()
+
+    def run(self):
+        """Runs for ever, on the main thread. An interrupt that the user's code sends to its own
+        process arrives here, where it concerns nobody."""
+        while True:
+            try:
+                self.wanted.wait()
+                import asyncio
+                asyncio.set_event_loop(self.loop)
+                self.loop.run_forever()
+            except (KeyboardInterrupt, SystemExit):
+                continue
+
+
+def read_requests():
+    """Takes requests until toolhost closes the line, which ends the worker."""
+    try:
+        for line in requests:
+            request = json.loads(line)
+            if request["op"] == "cancel":
+                call = CALLS.get(request["id"])
+                if call is not None:
+                    call.cancel()
+                continue
+            call = Call(request)
+            CALLS[call.id] = call
+            POOL.submit(call)
+    except BaseException as error:
+        print("toolhost: the worker cannot read its requests: %s" % one_line(error),
+              file=sys.__stderr__, flush=True)
+    # What the user's code wants done at the end is done; calls under way are nobody's any more.
+    import atexit
+    try:
+        atexit._run_exitfuncs()
+    finally:
+        os._exit(0)
+
+
+def load(name):
+    """A part of this program that only some calls need."""
+    full = "toolhost_" + name
+    module = sys.modules.get(full)
+    if module is None:
+        module = types.ModuleType(full)
+        module.__dict__["load"] = load
+        code = compile(setup["parts"][name], "<toolhost %s>" % name, "exec")
+        exec(code, module.__dict__)
+        sys.modules[full] = module
+    return module
+
+
+LINE = Line(move_away())
+os.register_at_fork(after_in_child=LINE.forget)
+faulthandler.enable(open(2, "wb", buffering=0, closefd=False))
+sys.stdout, sys.stderr = Printed(1), Printed(2)
+sys.argv = [""]
+VALUES = load("values")
+BASE = contextvars.copy_context()
+POOL, LOOP = Pool(), Loop()
+watch_root(setup["root"])
+threading.Thread(target=read_requests, daemon=True).start()
+LINE.write(json.dumps({"hello": {"version": sys.version.split()[0], "prefix": sys.prefix}}).encode()
+           + b"\n")
+LOOP.run()

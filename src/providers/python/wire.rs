@@ -1,0 +1,242 @@
+//! The lines between toolhost and a worker: one JSON value each.
+//!
+//! Owns: the shapes and their bounds. A result stays text until its call takes it, so that one that
+//! cannot be read fails its own call and no other.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::model::{JsonObject, ToolContext};
+
+/// The longest line in either direction, in bytes.
+pub(super) const LONGEST: usize = 16 << 20;
+
+/// What a worker is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Op {
+    /// Call a function.
+    Call,
+    /// Tell a function's schema.
+    Describe,
+    /// Tell all typed functions of a module, with their schemas.
+    Functions,
+}
+
+/// A request, before it has a number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<'a> {
+    /// What to do.
+    pub(super) op: Op,
+    /// With which module.
+    pub(super) module: &'a str,
+    /// And with which function of it.
+    pub(super) function: Option<&'a str>,
+    /// The file the module has to come from, when it is below the root.
+    pub(super) file: Option<&'a Path>,
+    /// The arguments, for a call.
+    pub(super) args: Option<&'a JsonObject>,
+}
+
+impl Request<'_> {
+    /// The line of this request.
+    pub(super) fn line(&self, id: u64, context: &ToolContext) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Surroundings<'a> {
+            call_id: &'a str,
+            session_id: &'a str,
+            cwd: std::borrow::Cow<'a, str>,
+            environment: &'a std::collections::BTreeMap<String, String>,
+            metadata: &'a JsonObject,
+        }
+        #[derive(Serialize)]
+        struct Line<'a> {
+            id: u64,
+            op: Op,
+            module: &'a str,
+            function: Option<&'a str>,
+            file: Option<std::borrow::Cow<'a, str>>,
+            args: Option<&'a JsonObject>,
+            context: Surroundings<'a>,
+        }
+        let line = Line {
+            id,
+            op: self.op,
+            module: self.module,
+            function: self.function,
+            file: self.file.map(|file| file.to_string_lossy()),
+            args: self.args,
+            context: Surroundings {
+                call_id: &context.call_id.0,
+                session_id: &context.session_id,
+                cwd: context.cwd.to_string_lossy(),
+                environment: &context.environment,
+                metadata: &context.metadata,
+            },
+        };
+        // A JSON object always can be written as JSON.
+        let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// The line that takes a request back.
+pub(super) fn cancel(id: u64) -> Vec<u8> {
+    format!("{{\"id\":{id},\"op\":\"cancel\"}}\n").into_bytes()
+}
+
+/// A line of a worker.
+#[derive(Debug, Deserialize)]
+pub(super) struct Told<'a> {
+    /// The request it is about.
+    pub(super) id: Option<u64>,
+    /// The first line: the worker is ready.
+    pub(super) hello: Option<Hello>,
+    /// Progress, in the function's own measure.
+    pub(super) progress: Option<f64>,
+    /// The measure's end.
+    pub(super) total: Option<f64>,
+    /// What goes on.
+    pub(super) message: Option<String>,
+    /// The severity of a line of a log.
+    pub(super) level: Option<String>,
+    /// That line.
+    pub(super) text: Option<String>,
+    /// Why there is no result.
+    pub(super) error: Option<Complaint>,
+    /// The result, as text. A result of `null` is none here, too.
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+    /// Doubts about the result.
+    #[serde(default)]
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a worker says about itself.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Hello {
+    /// The version of Python, such as `3.11.7`.
+    pub(super) version: String,
+}
+
+/// Why a request gave no result.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Complaint {
+    /// Who or what is to blame.
+    pub(super) kind: Blame,
+    /// What happened.
+    pub(super) message: String,
+    /// What to do next.
+    #[serde(default)]
+    pub(super) hint: Option<String>,
+    /// Lines of evidence, such as a traceback.
+    #[serde(default)]
+    pub(super) details: Vec<String>,
+}
+
+/// Who or what is to blame for a request without result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Blame {
+    /// The function raised an exception.
+    Raised,
+    /// The module cannot be imported.
+    Import,
+    /// The entry names something that is not there.
+    Entry,
+    /// The result passes the limit.
+    TooLarge,
+    /// The call was cancelled.
+    Stopped,
+}
+
+/// Cuts a stream into lines of at most [`LONGEST`] bytes and a little.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    open: Vec<u8>,
+}
+
+/// A line passed the limit.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+impl Lines {
+    /// Takes the next bytes and hands on each line that they end.
+    ///
+    /// # Errors
+    /// When a line is too long.
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), TooLong> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match piece.split_last() {
+                Some((b'\n', text)) if self.open.is_empty() => take(text),
+                Some((b'\n', text)) => {
+                    self.open.extend_from_slice(text);
+                    take(&self.open);
+                    self.open.clear();
+                    // One large result should not be paid for until the end.
+                    self.open.shrink_to(64 << 10);
+                }
+                _ if self.open.len() + piece.len() > LONGEST => return Err(TooLong),
+                _ => self.open.extend_from_slice(piece),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_piece_by_piece() {
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        for piece in [&b"{\"a"[..], b"\":1}\n{}", b"\n\nrest"] {
+            lines
+                .feed(piece, |line| seen.push(String::from_utf8_lossy(line).into_owned()))
+                .unwrap();
+        }
+        assert_eq!(seen, ["{\"a\":1}", "{}", ""]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut lines = Lines::default();
+        let piece = vec![b'x'; 1 << 20];
+        let refused = (0..32).find(|_| lines.feed(&piece, |_| {}).is_err());
+        assert_eq!(refused, Some(LONGEST >> 20));
+    }
+
+    #[test]
+    fn null_is_a_result() {
+        let told: Told<'_> =
+            serde_json::from_str(r#"{"id":1,"warnings":[],"result":null}"#).unwrap();
+        assert!(told.id == Some(1) && told.result.is_none() && told.error.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_the_same_lines(text in "[a-c\n]{0,60}", cut in 0_usize..60) {
+            let bytes = text.as_bytes();
+            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
+            let read = |pieces: &[&[u8]]| {
+                let (mut lines, mut seen) = (Lines::default(), Vec::new());
+                for piece in pieces {
+                    lines.feed(piece, |line| seen.push(line.to_vec())).unwrap();
+                }
+                seen
+            };
+            prop_assert_eq!(read(&[bytes]), read(&[head, tail]));
+        }
+    }
+}

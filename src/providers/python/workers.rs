@@ -1,0 +1,167 @@
+//! All workers of a host: which there are, and how often one may be started.
+//!
+//! Owns: one place for each interpreter, root, environment and (for tools of a session) session, and
+//! its budget of deaths. Never does: repeat a call on a new worker.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::shim;
+use super::worker::Worker;
+use crate::model::{EventSink, Fault};
+use crate::util::process::Program;
+
+/// A worker may die this often…
+const DEATHS: usize = 3;
+/// …in this time.
+const WINDOW: Duration = Duration::from_mins(1);
+/// A start that failed is repeated, not retried, for this long.
+const MEMORY: Duration = Duration::from_secs(5);
+/// The most workers at a time; an idle one makes room for a new one.
+const MOST: usize = 32;
+
+/// What a worker is made for. Two calls with the same key share a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// The interpreter, an absolute path.
+    pub(super) interpreter: PathBuf,
+    /// Where its modules are, and where it works.
+    pub(super) root: PathBuf,
+    /// Its whole environment.
+    pub(super) env: BTreeMap<String, String>,
+    /// The session it belongs to.
+    pub(super) session: Option<String>,
+}
+
+/// The workers.
+pub(super) struct Workers {
+    slots: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<Slot>>>>,
+    events: EventSink,
+}
+
+#[derive(Default)]
+struct Slot {
+    worker: Option<Arc<Worker>>,
+    deaths: VecDeque<Instant>,
+    failure: Option<(Instant, Fault)>,
+    used: Option<Instant>,
+}
+
+impl Slot {
+    /// Takes note of a worker that is gone.
+    ///
+    /// # Errors
+    /// That it died too often, or that it could not be started a moment ago.
+    fn may_start(&mut self) -> Result<(), Fault> {
+        let now = Instant::now();
+        if let Some((when, fault)) = &self.failure
+            && now.duration_since(*when) < MEMORY
+        {
+            return Err(fault.clone());
+        }
+        // One that we ended is no sign that the next will end the same way.
+        let gone = self.worker.take().filter(|worker| worker.has_crashed());
+        if gone.is_some() {
+            self.deaths.push_back(now);
+        }
+        while self.deaths.front().is_some_and(|death| now.duration_since(*death) > WINDOW) {
+            self.deaths.pop_front();
+        }
+        if self.deaths.len() < DEATHS {
+            return Ok(());
+        }
+        let fault = Fault::unreachable(format!(
+            "the Python worker died {DEATHS} times within a minute and is not started again yet"
+        ));
+        Err(match gone.map(|worker| worker.fault()) {
+            Some(last) => {
+                let fault = fault.detail(last.message()).details(last.detail_lines().to_vec());
+                self.failure = Some((now, fault.clone()));
+                fault
+            }
+            None => fault,
+        })
+    }
+}
+
+impl Workers {
+    /// None yet; what they say outside of calls goes to `events`.
+    pub(super) fn new(events: EventSink) -> Self {
+        Self { slots: Mutex::default(), events }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<tokio::sync::Mutex<Slot>>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker of a key; starts one when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be started, or died too often.
+    pub(super) async fn get(&self, key: &Key) -> Result<Arc<Worker>, Fault> {
+        let slot = self.slot(key)?;
+        // Held while starting, so that callers at the same time start only one.
+        let mut slot = slot.lock().await;
+        slot.used = Some(Instant::now());
+        if let Some(worker) = slot.worker.as_ref().filter(|worker| worker.is_alive()) {
+            return Ok(Arc::clone(worker));
+        }
+        slot.may_start()?;
+        let program = Program {
+            path: key.interpreter.clone(),
+            args: vec!["-u".to_owned(), "-c".to_owned(), shim::BOOT.to_owned()],
+            env: key.env.clone(),
+            cwd: key.root.clone(),
+            stdin: true,
+        };
+        match Worker::start(&program, shim::setup(&key.root), self.events.clone()).await {
+            Ok(worker) => {
+                let worker = Arc::new(worker);
+                slot.failure = None;
+                slot.worker = Some(Arc::clone(&worker));
+                Ok(worker)
+            }
+            Err(fault) => {
+                slot.failure = Some((Instant::now(), fault.clone()));
+                Err(fault)
+            }
+        }
+    }
+
+    fn slot(&self, key: &Key) -> Result<Arc<tokio::sync::Mutex<Slot>>, Fault> {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(key) {
+            return Ok(Arc::clone(slot));
+        }
+        if slots.len() >= MOST {
+            let idle = slots.iter().filter_map(|(key, slot)| {
+                let slot = slot.try_lock().ok()?;
+                let idle = slot.worker.as_ref().is_none_or(|worker| worker.is_idle());
+                idle.then(|| (slot.used, key.clone()))
+            });
+            let Some((_, oldest)) = idle.min_by_key(|(used, _)| *used) else {
+                return Err(Fault::unreachable(format!("all {MOST} Python workers are busy")));
+            };
+            // Dropped, and so ended.
+            slots.remove(&oldest);
+        }
+        Ok(Arc::clone(slots.entry(key.clone()).or_default()))
+    }
+
+    /// Ends all of them at once.
+    pub(super) async fn close(&self) {
+        let slots: Vec<_> = self.slots().drain().map(|(_, slot)| slot).collect();
+        let end = |slot: Arc<tokio::sync::Mutex<Slot>>| async move {
+            let worker = slot.lock().await.worker.take();
+            if let Some(worker) = worker {
+                worker.close().await;
+            }
+        };
+        join_all(slots.into_iter().map(end)).await;
+    }
+}

@@ -1,0 +1,91 @@
+//! The environment of a program that an entry starts: from nothing, by name.
+//!
+//! Owns: what is passed on to every such program, the keys `env` and `env_keys`, and which variables
+//! decide what code runs. Never does: show a value that may be a secret.
+
+use std::collections::BTreeMap;
+
+use crate::config::environment::Environment;
+use crate::config::node::Node;
+use crate::model::Problem;
+
+/// What every program of an entry gets of our own environment, as far as it is set.
+const PASSED_ON: [&str; 10] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
+
+/// Variables that decide which code a program loads; see [`decides_code`].
+const LOADERS: [&str; 14] = [
+    "PATH",
+    "BASH_ENV",
+    "ENV",
+    "IFS",
+    "NODE_OPTIONS",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "GCONV_PATH",
+];
+
+/// Whether a variable decides which code runs: only the entry may set it, never a call, and its
+/// value belongs to what a person is asked to trust.
+pub(super) fn decides_code(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name)
+}
+
+/// Whether the system can carry a variable of this name.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// The variables an entry sets under `env`.
+///
+/// # Errors
+/// A name or a value that the system cannot carry.
+pub(super) fn written(entry: &Node) -> Result<BTreeMap<String, String>, Problem> {
+    let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
+    let mut env = BTreeMap::new();
+    for (key, value) in node.as_map()? {
+        let text = value.as_scalar_text()?;
+        if !is_variable(&key.text) || text.contains('\0') {
+            return Err(Problem::error(format!("'{}' cannot be a variable", key.text))
+                .at(node.place_of(key)));
+        }
+        env.insert(key.text.clone(), text);
+    }
+    Ok(env)
+}
+
+/// The environment of every run: the allow-list, `env_keys`, the entry's `env`.
+pub(super) fn inherited(
+    env: &BTreeMap<String, String>,
+    env_keys: &[String],
+    environment: &dyn Environment,
+) -> BTreeMap<String, String> {
+    let keys = PASSED_ON.iter().copied().chain(env_keys.iter().map(String::as_str));
+    let mut all: BTreeMap<String, String> =
+        keys.filter_map(|key| environment.var(key).map(|value| (key.to_owned(), value))).collect();
+    all.extend(env.iter().map(|(key, value)| (key.clone(), value.clone())));
+    all
+}
+
+/// Lines about the variables of an entry, for a person who is asked to trust it. Values may be
+/// secrets and are not shown, but for those that decide which code runs: trust has to end when one
+/// of them changes.
+pub(super) fn variables(entry: &Node) -> Vec<String> {
+    let set = entry.get("env").map(Node::entries).unwrap_or_default();
+    let mut lines: Vec<String> = set
+        .iter()
+        .map(|(key, value)| match value.as_scalar_text() {
+            Ok(value) if decides_code(&key.text) => format!("variable set: {}={value}", key.text),
+            _ => format!("variable set: {}", key.text),
+        })
+        .collect();
+    let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
+    lines.extend(passed.iter().map(|name| format!("variable passed on: {name}")));
+    lines
+}

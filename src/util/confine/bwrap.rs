@@ -1,0 +1,73 @@
+//! The command line of bubblewrap for one child.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{Confinement, Refusal, system};
+
+/// Where a child at this level has its temporary files: in memory, gone with its namespace.
+pub(super) const TMP: &str = "/tmp";
+
+/// The arguments before the program: an empty root, and in it what the confinement names.
+///
+/// # Errors
+/// When a path of the declaration does not exist.
+pub(super) fn arguments(
+    confinement: &Confinement,
+    cwd: &Path,
+    filter_fd: i32,
+) -> Result<Vec<OsString>, Refusal> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
+        words.extend(items.iter().map(|item| item.as_ref().to_owned()));
+    };
+    say(&[&"--die-with-parent", &"--unshare-pid", &"--unshare-ipc", &"--unshare-uts"]);
+    say(&[&"--unshare-cgroup-try", &"--cap-drop", &"ALL"]);
+    if !confinement.network {
+        say(&[&"--unshare-net"]);
+    }
+    if rustix::process::geteuid().is_root() {
+        // As with Landlock: files of others stay within reach of the superuser, in these paths.
+        say(&[&"--cap-add", &"CAP_DAC_OVERRIDE"]);
+    }
+    if let Some(size) = confinement.limits.file_size {
+        say(&[&"--size", &size.to_string()]);
+    }
+    say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
+    if confinement.system {
+        say(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
+        for path in system::shared() {
+            say(&[&"--ro-bind-try", &path, &path]);
+        }
+    }
+    for mount in mounts(confinement)? {
+        say(&[&if mount.writable { "--bind" } else { "--ro-bind" }, &mount.path, &mount.path]);
+    }
+    // A directory that is not given still has to be there to be worked in.
+    say(&[&"--dir", &cwd, &"--remount-ro", &"/", &"--chdir", &cwd]);
+    say(&[&"--seccomp", &filter_fd.to_string(), &"--"]);
+    Ok(words)
+}
+
+struct Mount {
+    path: PathBuf,
+    writable: bool,
+}
+
+/// The paths of the declaration, outer before inner, so that none covers another. What stands
+/// below a writable directory is writable with it.
+fn mounts(confinement: &Confinement) -> Result<Vec<Mount>, Refusal> {
+    let writable = |path: &PathBuf| Mount { path: path.clone(), writable: true };
+    let mut mounts: Vec<Mount> = confinement.written().map(writable).collect();
+    for path in &confinement.read {
+        if !mounts.iter().any(|mount| mount.writable && path.starts_with(&mount.path)) {
+            mounts.push(Mount { path: path.clone(), writable: false });
+        }
+    }
+    for Mount { path, .. } in &mounts {
+        std::fs::metadata(path)
+            .map_err(|why| Refusal::Path { path: path.clone(), why: why.to_string() })?;
+    }
+    mounts.sort_by_key(|mount| mount.path.components().count());
+    Ok(mounts)
+}

@@ -1,0 +1,144 @@
+//! Everything one confined child needs, made before it is forked.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
+use seccompiler::BpfProgram;
+
+use super::filter::{self, Sockets};
+use super::support::{UNIX_ABI, check, landlock_abi, working_bwrap};
+use super::{Confinement, Home, Level, Refusal, Scratch, bwrap, landlock};
+
+/// Descriptors of ours are moved up here, out of the way of those a child is given by number.
+const FIRST_FD: i32 = 10;
+
+/// A confinement that was made ready. The child enters it between fork and exec
+/// (`util::process`); the rest is for the parent.
+#[derive(Debug)]
+pub struct Cage {
+    /// Limits to set.
+    pub(in crate::util) resources: Vec<(Resource, Rlimit)>,
+    /// What is left of the superuser's powers, when some have to go.
+    pub(in crate::util) powers: Option<CapabilitySets>,
+    /// Whether the power to raise limits has to be given up for good.
+    pub(in crate::util) limits_are_final: bool,
+    /// Rules to enter; with them come no new privileges.
+    pub(in crate::util) ruleset: Option<OwnedFd>,
+    /// The filter to enter, last of all.
+    pub(in crate::util) filter: Option<BpfProgram>,
+    /// A descriptor that has to stay open across exec.
+    pub(in crate::util) inherited: Option<OwnedFd>,
+    /// The program to start instead, and its arguments before the path of the real one.
+    pub(in crate::util) wrapper: Option<(PathBuf, Vec<OsString>)>,
+    /// Variables to set over those of the child.
+    pub(in crate::util) env: Vec<(&'static str, PathBuf)>,
+    /// Its private temporary directory; to be kept until the child is gone.
+    pub(in crate::util) scratch: Option<Scratch>,
+}
+
+impl Cage {
+    pub(super) fn build(
+        confinement: &Confinement,
+        program: &Path,
+        cwd: &Path,
+    ) -> Result<Self, Refusal> {
+        check(confinement.level)?;
+        let mut cage = Self {
+            resources: confinement.limits.resources()?,
+            powers: None,
+            limits_are_final: false,
+            ruleset: None,
+            filter: None,
+            inherited: None,
+            wrapper: None,
+            env: Vec::new(),
+            scratch: None,
+        };
+        match confinement.level {
+            Level::Limits => {
+                cage.limits_are_final = powers()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
+            }
+            Level::Landlock => cage.landlock(confinement)?,
+            Level::Bwrap => cage.bwrap(confinement, program, cwd)?,
+        }
+        Ok(cage)
+    }
+
+    fn landlock(&mut self, confinement: &Confinement) -> Result<(), Refusal> {
+        let scratch = Scratch::make(&confinement.scratch).map_err(|why| Refusal::Path {
+            path: confinement.scratch.clone(),
+            why: why.to_string(),
+        })?;
+        self.ruleset = Some(out_of_the_way(landlock::ruleset(confinement, scratch.path())?)?);
+        self.filter = Some(filter::program(match confinement.network {
+            true => Sockets::All,
+            // The rules know the paths of sockets, or nothing does.
+            false if landlock_abi() >= Some(UNIX_ABI) => Sockets::Unix,
+            false => Sockets::Pairs,
+        })?);
+        // The superuser could load modules, set the clock or raise its limits. It keeps the power
+        // over files of others, since the rules say which.
+        let had = powers()?;
+        let left = CapabilitySets {
+            effective: had.effective & CapabilitySet::DAC_OVERRIDE,
+            permitted: had.permitted & CapabilitySet::DAC_OVERRIDE,
+            inheritable: CapabilitySet::empty(),
+        };
+        self.powers = (left != had).then_some(left);
+        self.variables(confinement, scratch.path());
+        self.scratch = Some(scratch);
+        Ok(())
+    }
+
+    fn bwrap(
+        &mut self,
+        confinement: &Confinement,
+        program: &Path,
+        cwd: &Path,
+    ) -> Result<(), Refusal> {
+        use std::os::fd::AsRawFd as _;
+        let bwrap = working_bwrap()?;
+        // With the network off it has a network of its own, and only the sockets of its paths.
+        let sockets = if confinement.network { Sockets::All } else { Sockets::Unix };
+        let filter = in_memory(&filter::bytes(&filter::program(sockets)?))?;
+        let mut arguments = bwrap::arguments(confinement, cwd, filter.as_raw_fd())?;
+        arguments.push(program.into());
+        self.wrapper = Some((bwrap.to_path_buf(), arguments));
+        self.inherited = Some(filter);
+        self.variables(confinement, Path::new(bwrap::TMP));
+        Ok(())
+    }
+
+    fn variables(&mut self, confinement: &Confinement, temporary: &Path) {
+        self.env.push(("TMPDIR", temporary.to_path_buf()));
+        match &confinement.home {
+            Home::Kept => {}
+            Home::Temporary => self.env.push(("HOME", temporary.to_path_buf())),
+            Home::At(home) => self.env.push(("HOME", home.clone())),
+        }
+    }
+}
+
+fn powers() -> Result<CapabilitySets, Refusal> {
+    capabilities(None).map_err(|why| Refusal::Failed(format!("capabilities: {why}")))
+}
+
+fn out_of_the_way(fd: OwnedFd) -> Result<OwnedFd, Refusal> {
+    rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), FIRST_FD)
+        .map_err(|why| Refusal::Failed(format!("a descriptor: {why}")))
+}
+
+/// A file without a name that holds `bytes`, to be read from its start.
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd, Refusal> {
+    let failed = |why: std::io::Error| Refusal::Failed(format!("a file in memory: {why}"));
+    let fd = rustix::fs::memfd_create("filter", rustix::fs::MemfdFlags::CLOEXEC)
+        .map_err(|why| failed(why.into()))?;
+    let mut file = std::fs::File::from(fd);
+    file.write_all(bytes).map_err(failed)?;
+    std::io::Seek::rewind(&mut file).map_err(failed)?;
+    out_of_the_way(file.into())
+}

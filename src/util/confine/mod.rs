@@ -1,0 +1,196 @@
+//! What a child process may reach: files, network, memory, time.
+//!
+//! Owns: [`Confinement`], the value that says it; whether this system can keep it; and [`Cage`],
+//! everything that has to be ready before a fork. Never does: decide a policy (kinds of tool do),
+//! read the environment, or weaken what was asked for. What cannot be kept is a [`Refusal`].
+//!
+//! | level | kept by |
+//! |---|---|
+//! | `limits` | resource limits of the kernel, for each process |
+//! | `landlock` | those, Landlock rules on files, and a seccomp filter on system calls |
+//! | `bwrap` | those, the filter, and namespaces made by bubblewrap |
+//!
+//! Everything that allocates or may fail is done in the parent. Between fork and exec a child makes
+//! a handful of system calls and nothing else (`util::process`).
+
+mod limits;
+mod scratch;
+mod system;
+
+#[cfg(target_os = "linux")]
+mod bwrap;
+#[cfg(target_os = "linux")]
+mod cage;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod support;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+pub use cage::Cage;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Cage, available, check, shortcomings};
+pub use limits::{Cause, Limits, is_superuser};
+pub use scratch::Scratch;
+#[cfg(target_os = "linux")]
+pub use support::{available, check, shortcomings};
+pub use system::{beside_program, contains};
+
+/// By what a child is confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Resource limits only; it reaches what the user reaches.
+    Limits,
+    /// Landlock and seccomp.
+    Landlock,
+    /// Namespaces of bubblewrap, and seccomp.
+    Bwrap,
+}
+
+impl Level {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Limits => "limits",
+            Self::Landlock => "landlock",
+            Self::Bwrap => "bwrap",
+        }
+    }
+
+    /// Whether files and the network are confined, and not only resources.
+    pub fn confines(self) -> bool {
+        self != Self::Limits
+    }
+}
+
+/// Where a confined child's `HOME` is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Home {
+    /// Where its environment says; whether it can be read is a question of the paths.
+    Kept,
+    /// In the private temporary directory, and gone with it.
+    Temporary,
+    /// A directory of its own, which it may write to and which stays.
+    At(PathBuf),
+}
+
+/// What a child may reach. Paths are absolute; a directory stands for everything below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// By what it is kept.
+    pub level: Level,
+    /// The programs, libraries and settings of the system can be read, too: without them hardly
+    /// any program starts.
+    pub system: bool,
+    /// What can be read and executed; each has to exist.
+    pub read: Vec<PathBuf>,
+    /// What can be read, executed and changed; each has to exist.
+    pub write: Vec<PathBuf>,
+    /// Whether it may use the network.
+    pub network: bool,
+    /// Bounds on resources, for each of its processes.
+    pub limits: Limits,
+    /// Where its private temporary directory is made (level `landlock`; `bwrap` gives it a `/tmp`
+    /// of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
+    pub scratch: PathBuf,
+    /// Where its home is.
+    pub home: Home,
+}
+
+/// Why a child cannot be confined as asked. It is not started then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The system lacks something.
+    #[error("{missing}")]
+    Unsupported {
+        /// What is missing, as a lower-case fragment.
+        missing: String,
+        /// What would help.
+        remedy: String,
+    },
+    /// A path of the declaration cannot be opened.
+    #[error("'{}' cannot be opened for the sandbox: {why}", .path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// Something that should have worked did not.
+    #[error("the sandbox could not be made: {0}")]
+    Failed(String),
+}
+
+impl Confinement {
+    /// Every path of the declaration that can be changed.
+    fn written(&self) -> impl Iterator<Item = &PathBuf> {
+        let home = match &self.home {
+            Home::At(home) => Some(home),
+            Home::Kept | Home::Temporary => None,
+        };
+        self.write.iter().chain(home)
+    }
+
+    /// What is kept, in one line for people: the level, then files, network and limits. `own` are
+    /// words for paths that are known only when the child is started.
+    pub fn describe(&self, own: &[&str]) -> String {
+        let mut facts = Vec::new();
+        if self.level.confines() {
+            let system = self.system.then_some("the system's programs and settings");
+            let words = system.into_iter().chain(own.iter().copied()).map(str::to_owned);
+            let reads: Vec<String> = words.chain(self.read.iter().map(shown)).collect();
+            if !reads.is_empty() {
+                facts.push(format!("reads {}", reads.join(", ")));
+            }
+            let mut writes = vec!["a temporary directory of its own".to_owned()];
+            if let Home::At(home) = &self.home {
+                writes.push(format!("a home of its own in {}", home.display()));
+            }
+            writes.extend(self.write.iter().map(shown));
+            facts.push(format!("writes {}", writes.join(", ")));
+            facts.push(if self.network { "network" } else { "no network" }.to_owned());
+        }
+        facts.extend(self.limits.describe());
+        facts.join("; ")
+    }
+
+    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`.
+    pub fn achieved(&self) -> String {
+        match (self.level, support_abi()) {
+            (Level::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
+            (level, _) => level.as_str().to_owned(),
+        }
+    }
+
+    /// Makes everything ready for one child.
+    ///
+    /// # Errors
+    /// When the system cannot keep what is asked, or a path cannot be opened.
+    pub fn prepare(&self, program: &Path, cwd: &Path) -> Result<Cage, Refusal> {
+        Cage::build(self, program, cwd)
+    }
+}
+
+#[expect(clippy::ptr_arg, reason = "it is mapped over lists of these")]
+fn shown(path: &PathBuf) -> String {
+    path.display().to_string()
+}
+
+#[cfg(target_os = "linux")]
+fn support_abi() -> Option<u32> {
+    support::landlock_abi()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn support_abi() -> Option<u32> {
+    None
+}
