@@ -6,10 +6,10 @@
 mod secrets;
 mod stand_ins;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::audit::AuditLog;
+use crate::audit::{self, AuditLog};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::load::load;
@@ -17,19 +17,22 @@ use crate::config::spec::{
     Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
     ToolSpec,
 };
+use crate::history::{self, HistoryLog};
 use crate::host::ToolHost;
 use crate::host::approval::Approver;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::listings::ListWatch;
-use crate::host::records::RecorderSet;
+use crate::host::records::{Kept, RecorderSet};
 use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
-use crate::stats::Spool;
+use crate::stats::{self, Spool};
+use crate::util::append::Location;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
+use crate::util::segments::Keep;
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -204,15 +207,27 @@ fn recorders(
     events: &EventSink,
 ) -> RecorderSet {
     let state_dir = environment.state_dir();
-    let kept = |spec: &RecordSpec| spec.enabled.then(|| spec.path.clone().ok_or(state_dir.clone()));
-    let audit = kept(&configuration.audit).and_then(|place| match place {
-        Ok(path) => Some(AuditLog::at(path, configuration.audit.sync)),
-        Err(dir) => dir.map(|dir| AuditLog::in_state_dir(&dir, configuration.audit.sync)),
-    });
-    let spool = kept(&configuration.stats).and_then(|place| match place {
-        Ok(path) => Some(Spool::at(path, configuration.stats.sync)),
-        Err(dir) => dir.map(|dir| Spool::in_state_dir(&dir, configuration.stats.sync)),
-    });
+    let place = |spec: &RecordSpec, file: &str| {
+        spec.enabled.then(|| place_of(spec, file, state_dir.as_deref())).flatten()
+    };
+    let audit = &configuration.audit;
+    let keep = Keep::for_age(audit.retention);
+    let audit = place(audit, audit::log::FILE).map(|at| AuditLog::new(at, audit.sync, keep));
+    let stats = &configuration.stats;
+    let spool = place(stats, stats::spool::FILE).map(|at| Spool::new(at, stats.sync));
+    let history = &configuration.history;
+    let keep = Keep::for_age(history.retention);
+    let past = place(history, history::log::FILE);
+    let past = past.map(|at| HistoryLog::new(at, history.sync, keep));
+    let kept = Kept { audit, spool, history: past };
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
-    RecorderSet::new(audit, spool, Arc::new(SystemClock), events.clone(), user)
+    RecorderSet::new(kept, Arc::new(SystemClock), events.clone(), user)
+}
+
+/// Where a record is kept, whether it is switched on or not; `None` without a place to keep it.
+pub fn place_of(spec: &RecordSpec, file: &str, state_dir: Option<&Path>) -> Option<Location> {
+    match &spec.path {
+        Some(path) => Some(Location::named(path.clone())),
+        None => state_dir.map(|directory| Location::own(directory, file)),
+    }
 }

@@ -21,7 +21,7 @@
 //! | [`config`] | files to specs, with a place for every value; trust |
 //! | [`catalogue`] | one list: names, filters, fingerprints, drift |
 //! | [`net`] | what everything that speaks HTTP has in common |
-//! | [`audit`], [`stats`] | what happened, appended |
+//! | [`audit`], [`history`], [`stats`] | what happened, appended |
 //! | [`model`] | the vocabulary |
 //! | [`util`] | small tools: text made safe, processes, units, the clock |
 //!
@@ -61,7 +61,7 @@
 //! | profile | a named view of the catalogue: what one agent sees |
 //! | provider | runs the tools of one kind or one server |
 //! | reach | how far a listing goes: declared, some servers, everything |
-//! | record | what is kept of a call: the audit log and the spool |
+//! | record | what is kept of a call: the audit log, the history and the spool |
 //! | room | a top-level module |
 //! | route | where a name leads |
 //! | server | an MCP server |
@@ -179,6 +179,7 @@ pub mod audit;
 pub mod catalogue;
 pub mod cli;
 pub mod config;
+pub mod history;
 pub mod host;
 pub mod mcp;
 pub mod model;

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
-use crate::cli::commands::{call, completions, config, inspect, list, servers, trust};
+use crate::cli::commands::{
+    audit, call, completions, config, history, inspect, list, servers, trust,
+};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
 use crate::cli::output::door::Wishes;
@@ -167,6 +169,8 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Inspect(args) => inspect::run(&args, context).await,
         Command::Call(args) => call::run(&args, context).await,
         Command::Servers(args) => servers::run(&args, context).await,
+        Command::History(args) => history::run(&args, context).await,
+        Command::Audit(args) => audit::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,
         Command::DemoServer => Ok(serve::demo::run().await?),
         Command::Completions(args) => completions::run(&args, context),

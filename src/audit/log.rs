@@ -4,14 +4,15 @@
 //! Owns: the shape and the size of a line. Arguments arrive here already masked.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::JsonObject;
-use crate::util::append::{AppendError, AppendFile, Directory};
+use crate::util::append::{AppendError, Location};
+use crate::util::segments::{Keep, Segments};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "audit.jsonl";
@@ -80,18 +81,14 @@ pub struct OutcomeRow<'a> {
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct AuditLog {
-    file: AppendFile,
+    file: Segments,
 }
 
 impl AuditLog {
-    /// The log in toolhost's own state directory. With `sync` each row is forced to the disk.
-    pub fn in_state_dir(state_dir: &Path, sync: bool) -> Self {
-        Self { file: AppendFile::new(state_dir.join(FILE), Directory::Own, sync) }
-    }
-
-    /// A log that a person put somewhere else.
-    pub fn at(path: PathBuf, sync: bool) -> Self {
-        Self { file: AppendFile::new(path, Directory::Named, sync) }
+    /// The log at `location`. With `sync` each row is forced to the disk; `keep` says when a file
+    /// is set aside and which are removed.
+    pub fn new(location: Location, sync: bool, keep: Keep) -> Self {
+        Self { file: Segments::new(location, sync, keep) }
     }
 
     /// Where the rows go.
@@ -104,19 +101,23 @@ impl AuditLog {
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
     pub fn intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
-        self.write(&Intent {
-            stamp: Stamp::new("intent", now),
-            call: row.call,
-            parent: row.parent,
-            pid: row.pid,
-            user: row.user,
-            session: cut(row.session),
-            tool: cut(row.tool),
-            server: row.server.map(cut),
-            source: row.source,
-            decision: cut(row.decision),
-            arguments: bounded(row.arguments).map_err(|e| AppendError::Failed(e.to_string()))?,
-        })
+        self.write(
+            now,
+            &Intent {
+                stamp: Stamp::new("intent", now),
+                call: row.call,
+                parent: row.parent,
+                pid: row.pid,
+                user: row.user,
+                session: cut(row.session),
+                tool: cut(row.tool),
+                server: row.server.map(cut),
+                source: row.source,
+                decision: cut(row.decision),
+                arguments: bounded(row.arguments)
+                    .map_err(|e| AppendError::Failed(e.to_string()))?,
+            },
+        )
     }
 
     /// Appends an outcome; `now` is the time since the Unix epoch.
@@ -124,20 +125,23 @@ impl AuditLog {
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
     pub fn outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
-        self.write(&Outcome {
-            stamp: Stamp::new("outcome", now),
-            call: row.call,
-            parent: row.parent,
-            pid: row.pid,
-            user: row.user,
-            tool: cut(row.tool),
-            server: row.server.map(cut),
-            result: row.result,
-            message: row.message.map(cut),
-            duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
-            attempts: row.attempts,
-            bytes: row.bytes,
-        })
+        self.write(
+            now,
+            &Outcome {
+                stamp: Stamp::new("outcome", now),
+                call: row.call,
+                parent: row.parent,
+                pid: row.pid,
+                user: row.user,
+                tool: cut(row.tool),
+                server: row.server.map(cut),
+                result: row.result,
+                message: row.message.map(cut),
+                duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
+                attempts: row.attempts,
+                bytes: row.bytes,
+            },
+        )
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -145,10 +149,10 @@ impl AuditLog {
         self.file.take_notes()
     }
 
-    fn write(&self, row: &impl Serialize) -> Result<(), AppendError> {
+    fn write(&self, now: Duration, row: &impl Serialize) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(&line)
+        self.file.append(now, &line)
     }
 }
 
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn an_intent_and_an_outcome_are_one_line_each() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::in_state_dir(root.path(), false);
+        let log = AuditLog::new(Location::own(root.path(), FILE), false, Keep::default());
         let now = Duration::from_millis(1_700_000_000_500);
         log.intent(now, &intent(&object(&json!({"key": "a\nb"})))).unwrap();
         log.outcome(
@@ -290,7 +294,7 @@ mod tests {
     #[test]
     fn a_row_is_bounded_and_stays_json() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::in_state_dir(root.path(), false);
+        let log = AuditLog::new(Location::own(root.path(), FILE), false, Keep::default());
         let large = object(&json!({ "text": "é\"\n".repeat(100_000) }));
         let tool = "é".repeat(50_000);
         log.intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();

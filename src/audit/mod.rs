@@ -1,10 +1,11 @@
 //! The durable record of who ran what and what was decided.
 //!
-//! Owns: the audit log and the masking of secrets. Never does: decide anything about a call, or
+//! Owns: the audit log, writing and reading it, and the masking of secrets. Never does: decide anything about a call, or
 //! keep results.
 
 pub mod log;
 pub mod mask;
+pub mod read;
 
 pub use log::{AuditLog, IntentRow, OutcomeRow};
 pub use mask::Masker;

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{call, completions, config, inspect, list, servers, trust};
+use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
@@ -147,6 +147,10 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
+    /// Show the calls that were made and refused.
+    Audit(audit::AuditArgs),
+    /// Show calls of the past, call again, compare results.
+    History(Box<history::HistoryArgs>),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
     /// Check and show the configuration.
@@ -168,6 +172,8 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost history", "calls of the past: show, replay, diff"),
+        ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
     ] {
@@ -272,6 +278,7 @@ mod tests {
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
+          audit        Show the calls that were made and refused
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell

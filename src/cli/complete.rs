@@ -17,21 +17,25 @@ use sha2::{Digest as _, Sha256};
 use super::args::Cli;
 use super::commands::completions::VARIABLE;
 use super::output::door::Stop;
-use super::save;
-use super::views;
+use super::{records, save, views};
 use crate::assembly::{self, Assembly, Options};
 use crate::catalogue::{Catalogue, filter};
+use crate::config;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
+use crate::history;
 use crate::host::approval::NoApprover;
 use crate::host::request::Reach;
 use crate::model::{EventSink, Fault, Origin, Source, ToolDefinition, ToolName};
+use crate::util::segments::Backwards;
 use crate::util::text;
 
 /// The most names that are kept.
 const MAX_NAMES: usize = 10_000;
 /// The most arguments of one tool that are kept.
 const MAX_KEYS: usize = 50;
+/// The most calls of the past that are offered.
+const MAX_CALLS: usize = 50;
 /// The largest file of names that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -80,6 +84,32 @@ pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut known = known();
     known.tools.extend(known.servers);
     candidates(current, known.tools)
+}
+
+/// Candidates for a call of the past.
+pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, past().unwrap_or_default())
+}
+
+/// The newest calls, each with its time and tool.
+fn past() -> Option<Names> {
+    let environment = ProcessEnvironment;
+    let files = options(std::env::args_os()).files;
+    let configuration = config::load(&files, &assembly::kind_words(), &environment);
+    let state_dir = environment.state_dir();
+    let location =
+        assembly::place_of(&configuration.history, history::log::FILE, state_dir.as_deref())?;
+    let lines = Backwards::all(&location).ok()?;
+    let found = history::read::newest(lines, &history::read::Filter::default(), MAX_CALLS).ok()?;
+    let about = |entry: &history::Entry| {
+        let about = format!("{} {}", records::local_time(entry.unix), entry.tool);
+        text::safe_line(&about).into_owned()
+    };
+    let mut names: Names =
+        found.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
+    names.insert("last".to_owned(), "the newest call".to_owned());
+    names.retain(|name, _| is_word(name));
+    Some(names)
 }
 
 /// Candidates for a profile.

@@ -13,6 +13,7 @@ pub mod entries;
 pub mod output;
 pub mod progress;
 pub mod prompt;
+pub mod records;
 pub mod save;
 pub mod signals;
 pub mod views;

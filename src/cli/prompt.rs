@@ -6,10 +6,12 @@
 //! all No.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio_util::sync::CancellationToken;
 
 use super::output::{Door, Label, Line, Page, json};
 use crate::config::spec::TrustRequest;
@@ -17,6 +19,8 @@ use crate::host::approval::{Approval, ApprovalRequest, Approver};
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
+/// The longest secret that is read.
+const MAX_SECRET: u64 = 64 * 1024;
 /// The longest answer that is read.
 const MAX_ANSWER: u64 = 256;
 
@@ -51,6 +55,66 @@ impl Approver for TerminalApprover {
 /// Asks whether something may be started, now and from now on.
 pub async fn ask_trust(door: Arc<Door>, request: TrustRequest) -> Approval {
     ask(door, trust_page(&request)).await
+}
+
+/// Asks a yes or no question below a page.
+pub async fn confirm(door: Arc<Door>, mut page: Page, question: &str) -> Approval {
+    page.push(answers(question));
+    ask(door, page).await
+}
+
+/// Asks for a secret; what is typed is not shown. `None` when nothing was given, nobody is there,
+/// or `cancel` fired.
+pub async fn ask_secret(
+    door: &Arc<Door>,
+    name: &str,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let mut terminal = terminal().ok()?;
+    // Ends with this future, however that ends.
+    let _hidden = Hidden::on(terminal.try_clone().ok()?)?;
+    let question = Page::from(Line::of(Label::Heading, name).then(Label::Plain, " (secret):"));
+    let door = Arc::clone(door);
+    let answer = tokio::task::spawn_blocking(move || {
+        let _typed_ahead =
+            rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush);
+        door.ask(&question, &mut terminal).ok()?;
+        let mut line = String::new();
+        BufReader::new((&terminal).take(MAX_SECRET)).read_line(&mut line).ok()?;
+        // The line break that ended it was not shown either.
+        terminal.write_all(b"\n").ok()?;
+        door.answered();
+        let secret = line.strip_suffix('\n')?;
+        (!secret.is_empty()).then(|| secret.to_owned())
+    });
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        answer = answer => answer.ok().flatten(),
+    }
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped.
+struct Hidden {
+    terminal: File,
+    before: Termios,
+}
+
+impl Hidden {
+    fn on(terminal: File) -> Option<Self> {
+        let before = tcgetattr(&terminal).ok()?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
+        Some(Self { terminal, before })
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // There is nothing else to be done about a terminal that is gone.
+        let _gone = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
 }
 
 /// Shows a question and waits for the answer. The wait is on a thread of its own, which a signal

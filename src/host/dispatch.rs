@@ -114,6 +114,7 @@ impl ToolHost {
             &call.arguments,
             &decision,
         )?;
+        ledger.protocol.clone_from(&route.protocol);
         ledger.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|asked| asked > 0)
             && retry::allowance(&tool.definition, request.retries) == 0

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::ToolHost;
 use super::nested::Nesting;
-use super::recorder::{Intent, Outcome, RecordError};
+use super::recorder::{Exchange, Intent, Outcome, RecordError};
 use crate::model::{
     CallId, Event, Fault, FaultKind, JsonObject, Signal, Source, ToolDefinition, ToolResult,
 };
@@ -22,9 +22,21 @@ pub(super) struct Ledger<'a> {
     parent: Option<CallId>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
+    /// The protocol revision, for MCP tools.
+    pub(super) protocol: Option<String>,
+    /// What was asked, for a recorder that keeps it.
+    asked: Option<Asked>,
     /// What is wrong with the records of this call.
     pub(super) warnings: Vec<String>,
     open: bool,
+}
+
+/// What was asked.
+struct Asked {
+    session: String,
+    /// Secrets masked.
+    arguments: JsonObject,
+    decision: String,
 }
 
 impl<'a> Ledger<'a> {
@@ -74,7 +86,24 @@ impl<'a> Ledger<'a> {
             parent: parent.clone(),
         });
         let started = host.clock.now();
-        Ok(Self { host, tool, name, call_id, parent, started, attempts: 0, warnings, open: true })
+        let asked = host.recorder.keeps_exchanges().then(|| Asked {
+            session: session.to_owned(),
+            arguments: masked,
+            decision: decision.to_owned(),
+        });
+        Ok(Self {
+            host,
+            tool,
+            name,
+            call_id,
+            parent,
+            started,
+            attempts: 0,
+            protocol: None,
+            asked,
+            warnings,
+            open: true,
+        })
     }
 
     /// Writes the outcome of a call that was refused before it had an intent.
@@ -105,7 +134,8 @@ impl<'a> Ledger<'a> {
     /// Writes the outcome and tells the viewers.
     pub(super) fn close(mut self, result: &mut Result<ToolResult, Fault>, bytes: u64) {
         self.open = false;
-        let written = self.write(result.as_ref().map_or_else(Some, |r| r.fault.as_ref()), bytes);
+        let fault = result.as_ref().map_or_else(Some, |result| result.fault.as_ref());
+        let written = self.write(fault, result.as_ref().ok(), bytes);
         if let Err(error) = written {
             let warning = format!("not recorded: {error}");
             if self.host.require_record {
@@ -125,10 +155,15 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn write(&self, fault: Option<&Fault>, bytes: u64) -> Result<(), RecordError> {
+    fn write(
+        &self,
+        fault: Option<&Fault>,
+        result: Option<&ToolResult>,
+        bytes: u64,
+    ) -> Result<(), RecordError> {
         let duration = self.host.clock.now().saturating_duration_since(self.started);
         let message = fault.map(|fault| self.host.masker.text(fault.message()));
-        let written = self.host.recorder.outcome(&Outcome {
+        let outcome = Outcome {
             call_id: &self.call_id,
             parent: self.parent.as_ref(),
             tool: &self.name,
@@ -138,6 +173,20 @@ impl<'a> Ledger<'a> {
             duration,
             attempts: self.attempts,
             result_bytes: bytes,
+        };
+        let written = self.host.recorder.outcome(&outcome);
+        let kept = self.asked.as_ref().map_or(Ok(()), |asked| {
+            self.host.recorder.exchange(&Exchange {
+                call_id: &self.call_id,
+                parent: self.parent.as_ref().map(|parent| parent.0.as_str()),
+                definition: &self.tool.definition,
+                session: &asked.session,
+                protocol: self.protocol.as_deref(),
+                arguments: &asked.arguments,
+                decision: &asked.decision,
+                outcome: &outcome,
+                result,
+            })
         });
         self.host.events.emit(Event::CallFinished {
             call_id: self.call_id.clone(),
@@ -145,7 +194,7 @@ impl<'a> Ledger<'a> {
             success: fault.is_none(),
             duration,
         });
-        written
+        written.and(kept)
     }
 }
 
@@ -155,7 +204,7 @@ impl Drop for Ledger<'_> {
             let kind = FaultKind::Interrupted(Signal::Interrupt);
             let fault = Fault::new(kind, "the caller went away");
             // Nobody is left who could be told.
-            let _unheard = self.write(Some(&fault), 0);
+            let _unheard = self.write(Some(&fault), None, 0);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::model::{CallId, FaultKind, JsonObject, Source};
+use crate::model::{CallId, FaultKind, JsonObject, Source, ToolDefinition, ToolResult};
 
 /// Why a record was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -63,6 +63,29 @@ pub struct Outcome<'a> {
     pub result_bytes: u64,
 }
 
+/// What was asked and what came of it, whole: told after the outcome, to those who keep it.
+#[derive(Debug, Clone)]
+pub struct Exchange<'a> {
+    /// The call's identity.
+    pub call_id: &'a CallId,
+    /// The call this one was part of.
+    pub parent: Option<&'a str>,
+    /// The tool as it was called.
+    pub definition: &'a ToolDefinition,
+    /// The session.
+    pub session: &'a str,
+    /// The protocol revision, for MCP tools.
+    pub protocol: Option<&'a str>,
+    /// The arguments, secrets masked.
+    pub arguments: &'a JsonObject,
+    /// What was decided and by which rule.
+    pub decision: &'a str,
+    /// How it ended.
+    pub outcome: &'a Outcome<'a>,
+    /// What the tool gave, known secrets masked; `None` when nothing came.
+    pub result: Option<&'a ToolResult>,
+}
+
 /// Keeps records. Called by dispatch itself, so nothing is lost; must not wait for anybody.
 pub trait Recorder: Send + Sync {
     /// Writes the intent.
@@ -76,6 +99,19 @@ pub trait Recorder: Send + Sync {
     /// # Errors
     /// Why the record could not be written.
     fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError>;
+
+    /// Whether it keeps arguments and results, so that it is told them.
+    fn keeps_exchanges(&self) -> bool {
+        false
+    }
+
+    /// Keeps arguments and result.
+    ///
+    /// # Errors
+    /// Why they could not be kept.
+    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<(), RecordError> {
+        Ok(())
+    }
 }
 
 /// Keeps nothing.

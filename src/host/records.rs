@@ -1,21 +1,42 @@
-//! The recorder of a real run: audit log and statistics behind one port.
+//! The recorder of a real run: audit log, statistics and history behind one port.
 //!
-//! Owns: turning intents and outcomes into rows. Never does: mask (dispatch did) or wait.
+//! Owns: turning intents, outcomes and exchanges into rows. Never does: mask (dispatch did) or wait.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::recorder::{Intent, Outcome, RecordError, Recorder};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::recorder::{Exchange, Intent, Outcome, RecordError, Recorder};
 use crate::audit::{AuditLog, IntentRow, OutcomeRow};
-use crate::model::{Event, EventSink};
-use crate::stats::{Row, Spool};
+use crate::catalogue::fingerprint;
+use crate::history::{HistoryLog, Row};
+use crate::model::{Event, EventSink, ToolDefinition};
+use crate::stats::{self, Spool};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
 
-/// Audit and statistics, each when it is switched on.
+/// The most fingerprints that are remembered.
+const MAX_FINGERPRINTS: usize = 10_000;
+
+/// The records of calls, each when it is switched on.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The audit log.
+    pub audit: Option<AuditLog>,
+    /// The statistics.
+    pub spool: Option<Spool>,
+    /// The history.
+    pub history: Option<HistoryLog>,
+}
+
+/// Writes the records of calls.
 pub struct RecorderSet {
-    audit: Option<AuditLog>,
-    spool: Option<Spool>,
+    kept: Kept,
+    /// Fingerprints of the definitions that were called.
+    fingerprints: Mutex<HashMap<String, Fingerprint>>,
     clock: Arc<dyn Clock>,
     events: EventSink,
     pid: u32,
@@ -25,14 +46,23 @@ pub struct RecorderSet {
 impl RecorderSet {
     /// Keeps the records that are given. `user` is the name the process runs under; what had to
     /// be put right about a file is told to `events`.
-    pub fn new(
-        audit: Option<AuditLog>,
-        spool: Option<Spool>,
-        clock: Arc<dyn Clock>,
-        events: EventSink,
-        user: Option<String>,
-    ) -> Self {
-        Self { audit, spool, clock, events, pid: std::process::id(), user }
+    pub fn new(kept: Kept, clock: Arc<dyn Clock>, events: EventSink, user: Option<String>) -> Self {
+        let fingerprints = Mutex::default();
+        Self { kept, fingerprints, clock, events, pid: std::process::id(), user }
+    }
+
+    fn fingerprint(&self, tool: &ToolDefinition) -> String {
+        let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = tool.name.full();
+        if let Some(found) = known.get(&name).filter(|found| found.is_of(tool)) {
+            return found.value.clone();
+        }
+        let value = fingerprint::fingerprint(tool);
+        if known.len() >= MAX_FINGERPRINTS {
+            known.clear();
+        }
+        known.insert(name, Fingerprint::new(tool, value.clone()));
+        value
     }
 
     fn tell(&self, notes: Vec<String>) {
@@ -44,7 +74,7 @@ impl RecorderSet {
 
 impl Recorder for RecorderSet {
     fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError> {
-        let Some(audit) = &self.audit else { return Ok(()) };
+        let Some(audit) = &self.kept.audit else { return Ok(()) };
         let row = IntentRow {
             call: &intent.call_id.0,
             parent: intent.parent.map(|id| id.0.as_str()),
@@ -65,7 +95,7 @@ impl Recorder for RecorderSet {
     fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
         let now = self.clock.unix();
         let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
-        let audited = self.audit.as_ref().map_or(Ok(()), |audit| {
+        let audited = self.kept.audit.as_ref().map_or(Ok(()), |audit| {
             let row = OutcomeRow {
                 call: &outcome.call_id.0,
                 parent: outcome.parent.map(|id| id.0.as_str()),
@@ -85,8 +115,8 @@ impl Recorder for RecorderSet {
         });
         // A refused call says nothing about how the tool performs.
         let counted =
-            self.spool.as_ref().filter(|_| outcome.attempts > 0).map_or(Ok(()), |spool| {
-                let written = spool.append(&Row {
+            self.kept.spool.as_ref().filter(|_| outcome.attempts > 0).map_or(Ok(()), |spool| {
+                let written = spool.append(&stats::Row {
                     t: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
                     id: outcome.call_id.0.clone(),
                     tool: outcome.tool.to_owned(),
@@ -100,6 +130,66 @@ impl Recorder for RecorderSet {
                 written.map_err(|error| failed("statistics", error))
             });
         audited.and(counted)
+    }
+
+    fn keeps_exchanges(&self) -> bool {
+        self.kept.history.is_some()
+    }
+
+    fn exchange(&self, exchange: &Exchange<'_>) -> Result<(), RecordError> {
+        let Some(history) = &self.kept.history else { return Ok(()) };
+        let outcome = exchange.outcome;
+        let fingerprint = self.fingerprint(exchange.definition);
+        let row = Row {
+            id: &exchange.call_id.0,
+            tool: outcome.tool,
+            server: outcome.server,
+            source: exchange.definition.source.as_str(),
+            session: exchange.session,
+            parent: exchange.parent,
+            protocol: exchange.protocol,
+            fingerprint: &fingerprint,
+            decision: exchange.decision,
+            arguments: exchange.arguments,
+            duration: outcome.duration,
+            attempts: outcome.attempts,
+            fault: outcome.failure.map(|kind| (kind.as_str(), outcome.message.unwrap_or(""))),
+            result: exchange.result,
+            bytes: outcome.result_bytes,
+        };
+        let written = history.append(self.clock.unix(), &row);
+        self.tell(history.take_notes());
+        written.map_err(|error| failed("history", error))
+    }
+}
+
+/// The fingerprint of a definition, and what tells that the definition is still the same without
+/// computing it again: whoever lists a tool anew makes its parts anew.
+struct Fingerprint {
+    schema: Arc<Value>,
+    raw: Option<Arc<RawValue>>,
+    description: Option<String>,
+    value: String,
+}
+
+impl Fingerprint {
+    fn new(tool: &ToolDefinition, value: String) -> Self {
+        Self {
+            schema: Arc::clone(&tool.input_schema),
+            raw: tool.raw.clone(),
+            description: tool.description.clone(),
+            value,
+        }
+    }
+
+    fn is_of(&self, tool: &ToolDefinition) -> bool {
+        let same_raw = match (&self.raw, &tool.raw) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        same_raw
+            && Arc::ptr_eq(&self.schema, &tool.input_schema)
+            && self.description == tool.description
     }
 }
 
@@ -118,7 +208,13 @@ fn failed(what: &str, error: AppendError) -> RecordError {
 mod tests {
     use super::*;
     use crate::model::{CallId, FaultKind, JsonObject, Source};
+    use crate::util::append::Location;
     use crate::util::clock::SystemClock;
+    use crate::util::segments::Keep;
+
+    fn audit(location: Location) -> AuditLog {
+        AuditLog::new(location, false, Keep::default())
+    }
 
     fn outcome(id: &CallId, attempts: u32) -> Outcome<'_> {
         Outcome {
@@ -138,8 +234,11 @@ mod tests {
     fn one_call_is_two_audit_lines_and_one_statistics_line() {
         let root = tempfile::tempdir().unwrap();
         let set = RecorderSet::new(
-            Some(AuditLog::in_state_dir(root.path(), false)),
-            Some(Spool::in_state_dir(root.path(), false)),
+            Kept {
+                audit: Some(audit(Location::own(root.path(), crate::audit::log::FILE))),
+                spool: Some(Spool::new(Location::own(root.path(), stats::spool::FILE), false)),
+                history: None,
+            },
             Arc::new(SystemClock),
             EventSink::nowhere(),
             None,
@@ -169,8 +268,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("a-file"), "").unwrap();
         let set = RecorderSet::new(
-            Some(AuditLog::at(root.path().join("a-file/audit.jsonl"), false)),
-            Some(Spool::in_state_dir(root.path(), false)),
+            Kept {
+                audit: Some(audit(Location::named(root.path().join("a-file/audit.jsonl")))),
+                spool: Some(Spool::new(Location::own(root.path(), stats::spool::FILE), false)),
+                history: None,
+            },
             Arc::new(SystemClock),
             EventSink::nowhere(),
             None,

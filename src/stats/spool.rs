@@ -2,12 +2,11 @@
 //!
 //! Owns: the shape of a line, writing and parsing it. Whoever reads the spool folds it.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::append::{AppendError, AppendFile, Directory};
+use crate::util::append::{AppendError, AppendFile, Location};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "stats.spool";
@@ -53,14 +52,9 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// The spool in toolhost's own state directory.
-    pub fn in_state_dir(state_dir: &std::path::Path, sync: bool) -> Self {
-        Self { file: AppendFile::new(state_dir.join(FILE), Directory::Own, sync) }
-    }
-
-    /// A spool that a person put somewhere else.
-    pub fn at(path: PathBuf, sync: bool) -> Self {
-        Self { file: AppendFile::new(path, Directory::Named, sync) }
+    /// The spool at `location`. With `sync` each row is forced to the disk.
+    pub fn new(location: Location, sync: bool) -> Self {
+        Self { file: AppendFile::new(location, sync) }
     }
 
     /// Appends one row.
@@ -70,7 +64,7 @@ impl Spool {
     pub fn append(&self, row: &Row) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(&line)
+        self.file.append(&line).map(drop)
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -86,7 +80,7 @@ mod tests {
     #[test]
     fn a_row_comes_back_as_it_was() {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::in_state_dir(root.path(), false);
+        let spool = Spool::new(Location::own(root.path(), FILE), false);
         let row = Row {
             t: 1_700_000_000_123,
             id: "id-1".into(),

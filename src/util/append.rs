@@ -1,19 +1,23 @@
 //! Files that only ever grow, one line at a time, shared by many processes.
 //!
-//! Owns: opening such a file safely and appending whole lines with one `write` each, which is what
-//! survives a `kill -9` and keeps the lines of several processes apart. Never does: know what is
-//! in a line.
+//! Owns: appending whole lines with one `write` each, which is what survives a `kill -9` and keeps
+//! the lines of several processes apart; and noticing that the file was moved away, so that the
+//! next line goes to the new one. Never does: know what is in a line, or move a file (see
+//! `segments`).
+
+mod open;
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::AtFlags;
 use thiserror::Error;
+
+use open::Opened;
+pub use open::{Identity, Location};
 
 use super::text;
 
@@ -40,179 +44,116 @@ pub enum Directory {
 /// A file to append lines to; opened with the first line.
 #[derive(Debug)]
 pub struct AppendFile {
-    path: PathBuf,
-    directory: Directory,
+    location: Location,
     sync: bool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    file: Option<File>,
+    opened: Option<Opened>,
     /// The last line in the file has no end, so the next one must begin with a line break.
     torn: bool,
+    /// Where our last line ended; a file of another length was written by somebody else.
+    end: u64,
     notes: Vec<String>,
 }
 
 impl AppendFile {
     /// Names the file; nothing is opened yet. With `sync` each line is forced to the disk.
-    pub fn new(path: PathBuf, directory: Directory, sync: bool) -> Self {
-        Self { path, directory, sync, state: Mutex::default() }
+    pub fn new(location: Location, sync: bool) -> Self {
+        Self { location, sync, state: Mutex::default() }
     }
 
     /// Where the lines go.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.location.path
     }
 
-    /// Appends one line; `json` must hold no line break. Characters that could steer a terminal
-    /// are written as `\u` escapes, so that the file can be read with `cat`.
+    /// Where the file is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Appends one line and gives the file's length after it; `json` must hold no line break.
+    /// Characters that could steer a terminal are written as `\u` escapes, so that the file can be
+    /// read with `cat`.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append(&self, json: &str) -> Result<(), AppendError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.file.is_none() {
-            let (file, torn) = self.open(&mut state.notes)?;
-            state.file = Some(file);
-            state.torn = torn;
-        }
+    pub fn append(&self, json: &str) -> Result<u64, AppendError> {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        let length = self.ready(state)?;
+        let Some(opened) = &state.opened else {
+            return Err(self.location.failed("was not opened", &io::Error::other("no file")));
+        };
         let mut line = String::with_capacity(json.len() + 2);
         if state.torn {
             line.push('\n');
         }
         escape(json, &mut line);
         line.push('\n');
-        let State { file: Some(file), torn, .. } = &mut *state else {
-            return Err(self.failed("was not opened", &io::Error::other("no file")));
-        };
-        let written = write_once(file, line.as_bytes())
-            .map_err(|error| self.failed("cannot be written", &error))?;
-        *torn = written < line.len();
-        if *torn {
+        let written = write_once(&opened.file, line.as_bytes())
+            .map_err(|error| self.location.failed("cannot be written", &error))?;
+        state.torn = written < line.len();
+        state.end = length + written as u64;
+        if state.torn {
             // The rest is not written with a second call: another process may have come between.
             let error = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(self.failed("took only a part of a line", &error));
+            return Err(self.location.failed("took only a part of a line", &error));
         }
         if self.sync {
-            file.sync_data().map_err(|error| self.failed("cannot be synced", &error))?;
+            opened
+                .file
+                .sync_data()
+                .map_err(|error| self.location.failed("cannot be synced", &error))?;
         }
-        Ok(())
+        Ok(state.end)
+    }
+
+    /// Makes sure that the open file is the one at the path, and knows whether its last line has
+    /// an end. Gives its length.
+    fn ready(&self, state: &mut State) -> Result<u64, AppendError> {
+        if let (Some(opened), Some(name)) = (&state.opened, self.path().file_name()) {
+            let found = rustix::fs::statat(&opened.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            if let Ok(stat) = found
+                && Identity::of(&stat) == opened.identity
+            {
+                let length = u64::try_from(stat.st_size).unwrap_or(0);
+                if length != state.end {
+                    // Somebody else wrote, and may have run out of room in the middle of a line.
+                    state.torn = !ends_whole(&opened.file, length).unwrap_or(true);
+                }
+                return Ok(length);
+            }
+            // Moved away or removed: the next line begins a new file.
+            state.opened = None;
+        }
+        let opened = self.location.open(&mut state.notes)?;
+        state.torn = ends_torn(&opened.file)
+            .map_err(|error| self.location.failed("cannot be read", &error))?;
+        let length = opened.file.metadata().map_or(0, |metadata| metadata.len());
+        state.opened = Some(opened);
+        Ok(length)
+    }
+
+    /// Hands the open file, if there is one, to `work`, while no line is being written by this
+    /// process.
+    pub(super) fn with_open<R>(
+        &self,
+        work: impl FnOnce(&File, &rustix::fd::OwnedFd, Identity, &mut Vec<String>) -> R,
+    ) -> Option<R> {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { opened, notes, .. } = &mut *guard;
+        let opened = opened.as_ref()?;
+        Some(work(&opened.file, &opened.directory, opened.identity, notes))
     }
 
     /// What was put right when the file was opened; each note is handed out once.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).notes)
     }
-
-    fn failed(&self, what: &str, error: &io::Error) -> AppendError {
-        AppendError::Failed(format!("{} {what}: {error}", self.path.display()))
-    }
-
-    fn refused(&self, path: &Path, why: &str) -> AppendError {
-        debug_assert!(self.path.starts_with(path));
-        AppendError::Unsafe(format!("{} {why}", path.display()))
-    }
-
-    /// Opens the file and says whether its last line has no end.
-    fn open(&self, notes: &mut Vec<String>) -> Result<(File, bool), AppendError> {
-        let parent = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let Some(name) = self.path.file_name() else {
-            return Err(self.refused(&self.path, "is not the name of a file"));
-        };
-        let directory = self.open_directory(parent, notes)?;
-        // Not blocking, so that a FIFO in the file's place is found out instead of waited for.
-        let flags = OFlags::RDWR
-            | OFlags::APPEND
-            | OFlags::CREATE
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK
-            | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&directory, name, flags, Mode::RUSR | Mode::WUSR).map_err(
-            |errno| match errno {
-                Errno::LOOP => self.refused(&self.path, "is a symbolic link"),
-                errno => self.failed("cannot be opened", &errno.into()),
-            },
-        )?;
-        let stat =
-            rustix::fs::fstat(&file).map_err(|e| self.failed("cannot be read", &e.into()))?;
-        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
-            return Err(self.refused(&self.path, "is not a regular file"));
-        }
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(self.refused(&self.path, "belongs to another user"));
-        }
-        if stat.st_mode & 0o077 != 0 {
-            rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
-                .map_err(|e| self.failed("cannot be made private", &e.into()))?;
-            notes.push(format!(
-                "{} could be used by others (mode {:04o}) and was set to 0600",
-                self.path.display(),
-                stat.st_mode & 0o7777
-            ));
-        }
-        let file = File::from(file);
-        let torn = ends_torn(&file).map_err(|e| self.failed("cannot be read", &e))?;
-        Ok((file, torn))
-    }
-
-    fn open_directory(&self, path: &Path, notes: &mut Vec<String>) -> Result<OwnedFd, AppendError> {
-        let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if self.directory == Directory::Own {
-            flags |= OFlags::NOFOLLOW;
-        }
-        let open = || rustix::fs::open(path, flags, Mode::empty());
-        let opened = match open() {
-            Err(Errno::NOENT) => {
-                make_private(path).map_err(|e| {
-                    AppendError::Failed(format!("{} cannot be made: {e}", path.display()))
-                })?;
-                open()
-            }
-            other => other,
-        };
-        let directory = opened.map_err(|errno| match errno {
-            // Linux says "not a directory" of a link that must not be followed. Anything else in
-            // the directory's place is a mishap and leads nowhere.
-            Errno::LOOP | Errno::NOTDIR if is_link(path) => {
-                self.refused(path, "is a symbolic link")
-            }
-            errno => AppendError::Failed(format!(
-                "{} cannot be opened: {}",
-                path.display(),
-                io::Error::from(errno)
-            )),
-        })?;
-        if self.directory == Directory::Own {
-            let stat = rustix::fs::fstat(&directory)
-                .map_err(|e| self.failed("cannot be read", &e.into()))?;
-            if stat.st_uid != rustix::process::geteuid().as_raw() {
-                return Err(self.refused(path, "belongs to another user"));
-            }
-            if stat.st_mode & 0o077 != 0 {
-                rustix::fs::fchmod(&directory, Mode::RWXU)
-                    .map_err(|e| self.failed("cannot be made private", &e.into()))?;
-                notes.push(format!(
-                    "{} was open to others (mode {:04o}) and was set to 0700",
-                    path.display(),
-                    stat.st_mode & 0o7777
-                ));
-            }
-        }
-        Ok(directory)
-    }
-}
-
-fn is_link(path: &Path) -> bool {
-    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
-}
-
-fn make_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// One `write`, repeated only when a signal came before anything was written.
@@ -232,13 +173,7 @@ fn ends_torn(file: &File) -> io::Result<bool> {
     const LOOKS: u32 = 3;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
     for look in 1..=LOOKS {
-        let length = file.metadata()?.len();
-        if length == 0 {
-            return Ok(false);
-        }
-        let mut last = [0];
-        file.read_exact_at(&mut last, length - 1)?;
-        if last == *b"\n" {
+        if ends_whole(file, file.metadata()?.len())? {
             return Ok(false);
         }
         if look < LOOKS {
@@ -246,6 +181,14 @@ fn ends_torn(file: &File) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Whether the byte before `length` ends a line; an empty file does.
+fn ends_whole(file: &File, length: u64) -> io::Result<bool> {
+    let Some(at) = length.checked_sub(1) else { return Ok(true) };
+    let mut last = [0];
+    file.read_exact_at(&mut last, at)?;
+    Ok(last == *b"\n")
 }
 
 /// JSON without characters that steer terminals or hide. Only strings can hold such characters,
@@ -280,7 +223,11 @@ mod tests {
     }
 
     fn own(path: &Path) -> AppendFile {
-        AppendFile::new(path.to_owned(), Directory::Own, false)
+        file(path, Directory::Own)
+    }
+
+    fn file(path: &Path, directory: Directory) -> AppendFile {
+        AppendFile::new(Location { path: path.to_owned(), directory }, false)
     }
 
     #[test]
@@ -304,7 +251,7 @@ mod tests {
         std::fs::write(&target, "x").unwrap();
         let link = root.path().join("log.jsonl");
         symlink(&target, &link).unwrap();
-        let error = AppendFile::new(link, Directory::Named, false).append("{}").unwrap_err();
+        let error = file(&link, Directory::Named).append("{}").unwrap_err();
         assert!(matches!(&error, AppendError::Unsafe(m) if m.ends_with("is a symbolic link")));
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
     }
@@ -319,7 +266,7 @@ mod tests {
         let in_a_file = root.path().join("file/log.jsonl");
         std::fs::write(root.path().join("file"), "").unwrap();
         assert!(matches!(own(&in_a_file).append("{}"), Err(AppendError::Failed(_))));
-        AppendFile::new(path, Directory::Named, false).append("{}").unwrap();
+        file(&path, Directory::Named).append("{}").unwrap();
     }
 
     #[test]
@@ -328,7 +275,8 @@ mod tests {
         let path = root.path().join("log.jsonl");
         std::fs::write(&path, "").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        let file = AppendFile::new(path.clone(), Directory::Named, true);
+        let location = Location { path: path.clone(), directory: Directory::Named };
+        let file = AppendFile::new(location, true);
         file.append("{}").unwrap();
         assert_eq!(mode(&path), 0o600);
         assert!(file.take_notes()[0].contains("mode 0666"));
@@ -357,8 +305,49 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_somebody_else_left_torn_is_ended() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("log.jsonl");
+        let file = own(&path);
+        file.append("1").unwrap();
+        let mut other = File::options().append(true).open(&path).unwrap();
+        other.write_all(b"{\"half\":").unwrap();
+        file.append("2").unwrap();
+        file.append("3").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n{\"half\":\n2\n3\n");
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_begun_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("log.jsonl");
+        let file = own(&path);
+        file.append("1").unwrap();
+        std::fs::rename(&path, root.path().join("old.jsonl")).unwrap();
+        file.append("2").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.append("3").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "3\n");
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn a_link_put_in_the_place_of_an_open_file_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("log.jsonl");
+        let target = root.path().join("precious");
+        std::fs::write(&target, "x").unwrap();
+        let file = own(&path);
+        file.append("1").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        symlink(&target, &path).unwrap();
+        assert!(matches!(file.append("2"), Err(AppendError::Unsafe(_))));
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
+    }
+
+    #[test]
     fn a_full_disk_is_said() {
-        let file = AppendFile::new("/dev/full".into(), Directory::Named, false);
+        let file = file(Path::new("/dev/full"), Directory::Named);
         // Not a regular file; the point is that the device is refused before it is written to.
         assert!(matches!(file.append("{}"), Err(AppendError::Unsafe(_) | AppendError::Failed(_))));
     }

@@ -12,6 +12,7 @@ pub mod jq;
 pub mod orphans;
 pub mod pattern;
 pub mod process;
+pub mod segments;
 pub mod tail;
 pub mod text;
 pub mod units;

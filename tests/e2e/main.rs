@@ -10,12 +10,14 @@
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]
 
+mod audit;
 mod behaviours;
 mod catalogues;
 mod examples;
 mod faults;
 mod files;
 mod fixture;
+mod history;
 mod hostile;
 mod hostile_text;
 mod pipelines;

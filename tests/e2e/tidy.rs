@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[&[&str]] = &[
     &["util"],
     &["model"],
-    &["config", "catalogue", "formats", "stats", "audit", "net"],
+    &["config", "catalogue", "formats", "stats", "audit", "history", "net"],
     &["provider", "mcp"],
     &["host", "providers"],
     &["bench", "serve"],

@@ -7,6 +7,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
+use crate::assembly::Assembly;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
@@ -23,7 +24,7 @@ use crate::util::{jq, units};
 ///
 /// The result goes to standard output and nothing else does. A tool that says no ends with exit
 /// code 3; nothing is sent before the arguments fit the tool's schema.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = ARGUMENTS_HELP)]
 pub struct CallArgs {
     /// The tool: its full name, or its bare name when only one tool has it
@@ -78,7 +79,11 @@ Arguments:
   key=@@text    text that starts with @
   '{\"key\": 1}'  all arguments as one object, as with --args";
 
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+/// Reads the limit of a call.
+///
+/// # Errors
+/// What is understood, in words.
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
     match units::duration(text) {
         Some(Duration::ZERO) => Err("no call can end in no time".to_owned()),
         Some(duration) => Ok(duration),
@@ -120,8 +125,7 @@ fn parse_context(text: &str) -> Result<ContextWord, String> {
 /// # Errors
 /// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
 pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
-    use Format::{Json, Raw, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Raw])?;
+    let format = format(context)?;
     if let Some(path) = &args.save {
         save::check(path)?;
     }
@@ -130,13 +134,38 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     }
     let request = request(args, context).await?;
     let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
+    perform(args, context, format, &assembly, request).await
+}
+
+/// The format of a result.
+///
+/// # Errors
+/// When it is none that a result can be printed in.
+pub(super) fn format(context: &Context) -> Result<Format, Fault> {
+    use Format::{Json, Raw, Table, Text, Yaml};
+    context.format(&[Text, Table, Json, Yaml, Raw])
+}
+
+/// Makes the call, or shows what it would send, and prints what came.
+///
+/// # Errors
+/// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
+pub(super) async fn perform(
+    args: &CallArgs,
+    context: &Context,
+    format: Format,
+    assembly: &Assembly,
+    request: CallRequest,
+) -> Outcome {
     if args.dry_run {
         let rehearsal = assembly.host.preview(&request).await?;
         for warning in &rehearsal.warnings {
             context.door.warn(warning);
         }
         return match format {
-            Json | Yaml => context.door.value(format, &views::outcome::preview_json(&rehearsal)),
+            Format::Json | Format::Yaml => {
+                context.door.value(format, &views::outcome::preview_json(&rehearsal))
+            }
             _ => context.door.page(&views::outcome::preview(&rehearsal)),
         };
     }

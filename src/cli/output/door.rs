@@ -162,6 +162,28 @@ impl Door {
         self.write(text.as_bytes())
     }
 
+    /// Writes a value to stdout as one line of JSON, terminal or not.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn line(&self, value: &impl Serialize) -> Result<(), Stop> {
+        self.write((json::compact(value) + "\n").as_bytes())
+    }
+
+    /// Whether stdout is a pipe or socket whose reader has gone, without writing to it.
+    pub fn reader_is_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        if self.out.terminal {
+            return false;
+        }
+        let out = io::stdout();
+        // Nothing is asked for: errors are always told.
+        let mut watched = [PollFd::new(&out, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let seen = poll(&mut watched, Some(&at_once));
+        seen.is_ok() && watched.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
+    }
+
     /// Writes a result's own bytes to stdout: exactly, unless a terminal would see them.
     ///
     /// # Errors

@@ -3,8 +3,10 @@
 //! Owns: what is shown of a thing, and the documented JSON shapes. Pure: no input, no output, no
 //! clock.
 
+pub mod audit;
 pub mod catalogue;
 pub mod configuration;
+pub mod history;
 pub mod outcome;
 pub mod server;
 pub mod tool;

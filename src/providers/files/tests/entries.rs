@@ -205,8 +205,13 @@ fn a_project_asks_for_what_is_not_in_it() {
         .unwrap()
         .iter()
         .map(|entry| {
-            let site =
-                Site { base_dir, environment: &environment, written: entry, scopes: &scopes };
+            let site = Site {
+                base_dir,
+                environment: &environment,
+                written: entry,
+                scopes: &scopes,
+                defaults: None,
+            };
             let lines = kind().words.starts.unwrap()(entry, &site);
             let above = base_dir.parent().unwrap().canonicalize().unwrap();
             let above = format!("{} ", above.display());

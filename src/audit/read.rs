@@ -1,0 +1,469 @@
+//! Reading the audit log back: lines joined into calls.
+//!
+//! Owns: what a line means, which lines belong to one call, and which calls are asked for. Never
+//! does: trust a line. A line that is torn, foreign or broken is counted and skipped.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+
+use crate::model::JsonObject;
+use crate::util::append::AppendError;
+use crate::util::pattern;
+use crate::util::segments::Line;
+
+/// The wall clock is said to have been put back when a line is older than the one before it by more
+/// than this, in seconds: the lines of several processes do not come in perfect order.
+const STEP: f64 = 2.0;
+
+/// How many lines further back the intent of an outcome is looked for, once everything else was
+/// found.
+const PATIENCE: usize = 100_000;
+
+/// Lines older than what is asked for by more than this, in seconds, end the search: a clock that
+/// was put back hides no newer ones behind them.
+const SLACK: f64 = 86_400.0;
+
+/// The most calls under way that are remembered while following.
+const OPEN: usize = 10_000;
+
+/// One call, as far as the log tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AuditedCall {
+    /// The call's identity.
+    pub call: String,
+    /// When it began, or was refused: seconds since the Unix epoch.
+    pub at: f64,
+    /// How many seconds the wall clock was put back just before its last line.
+    pub clock_back: Option<f64>,
+    /// The process.
+    pub pid: Option<u32>,
+    /// The user it ran as.
+    pub user: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// The call this one was part of.
+    pub parent: Option<String>,
+    /// The full tool name.
+    pub tool: String,
+    /// The server, for MCP tools.
+    pub server: Option<String>,
+    /// `internal` or `mcp`.
+    pub source: Option<String>,
+    /// What was decided and why.
+    pub decision: Option<String>,
+    /// The arguments, secrets masked; long ones are cut.
+    pub arguments: Option<JsonObject>,
+    /// How it ended; `None` when nothing was written about that.
+    pub outcome: Option<Outcome>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// `ok`, or the word of the failure's kind.
+    pub result: String,
+    /// The failure in words.
+    pub message: Option<String>,
+    /// From first attempt to answer, in microseconds.
+    pub duration_us: u64,
+    /// Attempts made; 0 when refused.
+    pub attempts: u32,
+    /// Bytes of the result as JSON.
+    pub bytes: u64,
+}
+
+impl AuditedCall {
+    /// Whether it did not end well, or is not known to.
+    pub fn failed(&self) -> bool {
+        self.outcome.as_ref().is_none_or(|outcome| outcome.result != "ok")
+    }
+
+    /// Whether it never ran: policy or a person refused it.
+    pub fn refused(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.attempts == 0)
+            && self.decision.is_none()
+    }
+}
+
+/// Which calls are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Not before this, in seconds since the Unix epoch.
+    pub since: Option<f64>,
+    /// Only tools whose full name matches this pattern.
+    pub tool: Option<String>,
+    /// Only calls that did not end well.
+    pub failed: bool,
+    /// Only this session.
+    pub session: Option<String>,
+    /// Only decisions with these words in them; `refused` is one.
+    pub decision: Option<String>,
+}
+
+impl Filter {
+    /// Whether a call is asked for.
+    pub fn wants(&self, call: &AuditedCall) -> bool {
+        let said =
+            || call.decision.as_deref().unwrap_or(if call.refused() { "refused" } else { "" });
+        self.since.is_none_or(|since| call.at >= since)
+            && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &call.tool))
+            && !(self.failed && !call.failed())
+            && self.session.as_ref().is_none_or(|session| call.session.as_ref() == Some(session))
+            && self.decision.as_ref().is_none_or(|words| said().contains(words.as_str()))
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The calls, in the order of their last lines.
+    pub calls: Vec<AuditedCall>,
+    /// Lines that could not be read.
+    pub damaged: usize,
+}
+
+/// The newest `limit` calls that `filter` wants, from lines that come newest first. Reads no
+/// further back than needed.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn newest(
+    lines: impl Iterator<Item = Result<Line, AppendError>>,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Found, AppendError> {
+    let mut found = Found::default();
+    // Newest first; `None` is a call that nobody asked for.
+    let mut slots: Vec<Option<AuditedCall>> = Vec::new();
+    // Outcomes whose intent was not met yet, and their slots.
+    let mut pending: HashMap<String, usize> = HashMap::new();
+    // Outcomes that nobody asked for: their intents are no calls without an outcome.
+    let mut rejected: HashSet<String> = HashSet::new();
+    let mut wanted = 0;
+    let mut waited = 0;
+    // The line after this one in the file: when it was written, and the call it belongs to.
+    let mut later: Option<(f64, String)> = None;
+    for line in lines {
+        let row = match line? {
+            Line::Text(text) => Row::parse(&text),
+            Line::TooLong => None,
+        };
+        let Some(row) = row else {
+            found.damaged += 1;
+            continue;
+        };
+        if let Some((written, call)) = later.replace((row.unix, row.call.clone()))
+            && row.unix - written > STEP
+            && let Some(call) = slots.iter_mut().rev().flatten().find(|slot| slot.call == call)
+        {
+            call.clock_back = Some(row.unix - written);
+        }
+        let full = wanted >= limit;
+        match pending.remove(&row.call) {
+            Some(at) if row.is_intent() => {
+                if let Some(slot) = slots.get_mut(at)
+                    && let Some(call) = slot
+                {
+                    row.begin(call);
+                    if !filter.wants(call) {
+                        *slot = None;
+                        wanted -= 1;
+                    }
+                }
+            }
+            // A second outcome of one call: the newer one counts.
+            Some(at) => {
+                pending.insert(row.call, at);
+            }
+            None if full => {}
+            None if row.is_intent() && rejected.remove(&row.call) => {}
+            None if filter.since.is_some_and(|since| row.unix < since - SLACK) => {
+                if pending.is_empty() {
+                    break;
+                }
+            }
+            None => {
+                let waits = row.has_intent();
+                let call = row.alone();
+                // What an intent would still tell cannot be judged yet.
+                let known = Filter {
+                    session: if waits { None } else { filter.session.clone() },
+                    decision: if waits { None } else { filter.decision.clone() },
+                    ..filter.clone()
+                };
+                if known.wants(&call) {
+                    if waits {
+                        pending.insert(call.call.clone(), slots.len());
+                    }
+                    slots.push(Some(call));
+                    wanted += 1;
+                } else if waits {
+                    rejected.insert(call.call);
+                }
+            }
+        }
+        if wanted >= limit {
+            if pending.is_empty() || waited == PATIENCE {
+                break;
+            }
+            waited += 1;
+        } else {
+            waited = 0;
+        }
+    }
+    // An intent that was never found tells nothing, and what was asked for is not known of it.
+    for at in pending.into_values() {
+        if let Some(slot) = slots.get_mut(at) {
+            *slot = slot.take().filter(|call| filter.wants(call));
+        }
+    }
+    found.calls = slots.into_iter().flatten().take(limit).collect();
+    found.calls.reverse();
+    Ok(found)
+}
+
+/// Joins lines as they are appended.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    open: HashMap<String, AuditedCall>,
+    last: Option<f64>,
+    /// Lines that could not be read.
+    pub damaged: usize,
+}
+
+impl Joiner {
+    /// Knows the calls that were under way before.
+    pub fn after(calls: &[AuditedCall]) -> Self {
+        let open = calls.iter().filter(|call| call.outcome.is_none()).take(OPEN);
+        let open = open.map(|call| (call.call.clone(), call.clone())).collect();
+        Self { open, ..Self::default() }
+    }
+
+    /// Takes a line; gives the call that it ends.
+    pub fn push(&mut self, line: &Line) -> Option<AuditedCall> {
+        let row = match line {
+            Line::Text(text) => Row::parse(text),
+            Line::TooLong => None,
+        };
+        let Some(row) = row else {
+            self.damaged += 1;
+            return None;
+        };
+        let back = self.last.replace(row.unix).map(|last| last - row.unix);
+        if row.is_intent() {
+            if self.open.len() < OPEN {
+                let call = row.alone();
+                self.open.insert(call.call.clone(), call);
+            }
+            return None;
+        }
+        let begun = self.open.remove(&row.call);
+        let mut call = row.alone();
+        if let Some(begun) = begun {
+            call = AuditedCall { outcome: call.outcome, ..begun };
+        }
+        call.clock_back = back.filter(|back| *back > STEP);
+        Some(call)
+    }
+}
+
+/// A line as it stands in the file.
+#[derive(Debug, Deserialize)]
+struct Row {
+    event: String,
+    unix: f64,
+    call: String,
+    pid: Option<u32>,
+    user: Option<String>,
+    session: Option<String>,
+    parent: Option<String>,
+    tool: String,
+    server: Option<String>,
+    source: Option<String>,
+    decision: Option<String>,
+    arguments: Option<JsonObject>,
+    result: Option<String>,
+    message: Option<String>,
+    duration_us: Option<u64>,
+    attempts: Option<u32>,
+    bytes: Option<u64>,
+}
+
+impl Row {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let row: Self = serde_json::from_slice(line).ok()?;
+        let known = row.is_intent() || (row.event == "outcome" && row.result.is_some());
+        (known && row.unix.is_finite()).then_some(row)
+    }
+
+    fn is_intent(&self) -> bool {
+        self.event == "intent"
+    }
+
+    /// Whether this is the outcome of a call that was begun.
+    fn has_intent(&self) -> bool {
+        !self.is_intent() && self.attempts != Some(0)
+    }
+
+    /// Adds what the intent tells to what the outcome told.
+    fn begin(self, call: &mut AuditedCall) {
+        let outcome = call.outcome.take();
+        let clock_back = call.clock_back;
+        *call = AuditedCall { outcome, clock_back, ..self.alone() };
+    }
+
+    /// What this line tells by itself.
+    fn alone(self) -> AuditedCall {
+        let outcome = self.result.map(|result| Outcome {
+            result,
+            message: self.message,
+            duration_us: self.duration_us.unwrap_or(0),
+            attempts: self.attempts.unwrap_or(0),
+            bytes: self.bytes.unwrap_or(0),
+        });
+        AuditedCall {
+            call: self.call,
+            at: self.unix,
+            clock_back: None,
+            pid: self.pid,
+            user: self.user,
+            session: self.session,
+            parent: self.parent,
+            tool: self.tool,
+            server: self.server,
+            source: self.source,
+            decision: self.decision,
+            arguments: self.arguments,
+            outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn intent(call: &str, unix: f64) -> Value {
+        json!({"event": "intent", "unix": unix, "call": call, "tool": format!("tool-{call}"),
+               "session": "s", "decision": "allowed", "arguments": {"a": call}})
+    }
+
+    fn outcome(call: &str, unix: f64, result: &str, attempts: u32) -> Value {
+        json!({"event": "outcome", "unix": unix, "call": call, "tool": format!("tool-{call}"),
+               "result": result, "duration_us": 5, "attempts": attempts, "bytes": 2})
+    }
+
+    fn find(lines: &[Value], filter: &Filter, limit: usize) -> Found {
+        let lines = lines.iter().rev().map(|line| {
+            Ok(Line::Text(match line {
+                Value::String(raw) => raw.clone().into_bytes(),
+                line => line.to_string().into_bytes(),
+            }))
+        });
+        newest(lines, filter, limit).unwrap()
+    }
+
+    fn ids(found: &Found) -> Vec<&str> {
+        found.calls.iter().map(|call| call.call.as_str()).collect()
+    }
+
+    #[test]
+    fn lines_of_calls_that_overlap_are_joined() {
+        let lines = [
+            intent("a", 1.0),
+            intent("b", 2.0),
+            outcome("b", 3.0, "timeout", 2),
+            outcome("c", 4.0, "denied", 0),
+            intent("d", 5.0),
+            outcome("a", 6.0, "ok", 1),
+        ];
+        let found = find(&lines, &Filter::default(), 10);
+        assert_eq!(ids(&found), ["b", "c", "d", "a"]);
+        let [b, c, d, a] = &found.calls[..] else { panic!() };
+        assert_eq!((a.at, a.session.as_deref(), a.failed()), (1.0, Some("s"), false));
+        assert_eq!(a.arguments.as_ref().unwrap()["a"], "a");
+        assert_eq!(b.outcome.as_ref().unwrap().result, "timeout");
+        assert!(c.refused() && c.failed() && !b.refused());
+        assert!(d.outcome.is_none() && d.failed());
+        assert_eq!(found.damaged, 0);
+    }
+
+    #[test]
+    fn only_the_newest_are_given_and_filters_count_first() {
+        let lines: Vec<Value> = (0..20)
+            .flat_map(|n| {
+                let call = format!("{n:02}");
+                let result = if n % 2 == 0 { "ok" } else { "tool" };
+                let at = f64::from(n);
+                [intent(&call, at), outcome(&call, at + 0.5, result, 1)]
+            })
+            .collect();
+        assert_eq!(ids(&find(&lines, &Filter::default(), 3)), ["17", "18", "19"]);
+        let failed = Filter { failed: true, ..Filter::default() };
+        assert_eq!(ids(&find(&lines, &failed, 3)), ["15", "17", "19"]);
+        let tool = Filter { tool: Some("tool-0*".into()), ..Filter::default() };
+        assert_eq!(ids(&find(&lines, &tool, 2)), ["08", "09"]);
+        let since = Filter { since: Some(18.0), ..Filter::default() };
+        assert_eq!(ids(&find(&lines, &since, 9)), ["18", "19"]);
+        let session = Filter { session: Some("other".into()), ..Filter::default() };
+        assert_eq!(ids(&find(&lines, &session, 9)), [""; 0]);
+        let decision = Filter { decision: Some("allow".into()), ..Filter::default() };
+        assert_eq!(find(&lines, &decision, 9).calls.len(), 9);
+    }
+
+    #[test]
+    fn reading_stops_when_enough_was_found() {
+        let lines = [intent("a", 1.0), outcome("a", 2.0, "ok", 1)];
+        let mut newest_first =
+            lines.iter().rev().map(|line| Ok(Line::Text(line.to_string().into_bytes())));
+        let rest = std::iter::from_fn(|| panic!("it read on"));
+        let found = newest(newest_first.by_ref().chain(rest), &Filter::default(), 1).unwrap();
+        assert_eq!(ids(&found), ["a"]);
+    }
+
+    #[test]
+    fn what_is_no_line_of_ours_is_counted_and_skipped() {
+        let lines = [
+            intent("a", 1.0),
+            json!("{\"event\":\"outcome\",\"unix\":1"),
+            json!({"event": "outcome", "unix": 1, "call": "x", "tool": "t"}),
+            json!({"event": "intent", "unix": "soon", "call": "x", "tool": "t"}),
+            json!("\u{0}\u{1b}[2J"),
+            json!("[]"),
+            json!({"event": "note", "unix": 1, "call": "x", "tool": "t"}),
+            outcome("a", 2.0, "ok", 1),
+        ];
+        let found = find(&lines, &Filter::default(), 10);
+        assert_eq!((ids(&found), found.damaged), (vec!["a"], 6));
+    }
+
+    #[test]
+    fn a_clock_that_was_put_back_is_marked_once() {
+        let lines = [
+            intent("a", 100_000.0),
+            outcome("a", 100_001.0, "ok", 1),
+            intent("b", 50_000.0),
+            outcome("b", 50_001.0, "ok", 1),
+            intent("c", 50_000.5),
+            outcome("c", 50_002.0, "ok", 1),
+        ];
+        let found = find(&lines, &Filter::default(), 10);
+        let back: Vec<_> = found.calls.iter().map(|call| call.clock_back).collect();
+        assert_eq!(back, [None, Some(50_001.0), None]);
+    }
+
+    #[test]
+    fn followed_lines_are_joined_at_the_outcome() {
+        let mut joiner = Joiner::default();
+        let mut push = |line: &Value| joiner.push(&Line::Text(line.to_string().into_bytes()));
+        assert_eq!(push(&intent("a", 5.0)), None);
+        assert_eq!(push(&json!("x")), None);
+        let a = push(&outcome("a", 6.0, "ok", 1)).unwrap();
+        assert_eq!((a.at, a.decision.as_deref(), a.failed()), (5.0, Some("allowed"), false));
+        assert!(push(&outcome("b", 1.0, "denied", 0)).unwrap().clock_back.is_some());
+        assert_eq!(joiner.damaged, 1);
+    }
+}

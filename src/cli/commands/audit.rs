@@ -1,0 +1,160 @@
+//! `toolhost audit`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use clap_complete::ArgValueCompleter;
+
+use crate::assembly;
+use crate::audit;
+use crate::audit::read::{self, Filter, Joiner};
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome};
+use crate::cli::output::{Format, Label, Line, Stop};
+use crate::cli::records::{self, Since, parse_since};
+use crate::cli::views;
+use crate::model::Fault;
+use crate::util::append::Location;
+use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::segments::{Backwards, Follow};
+
+/// How often a log that is followed is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Show the calls that were made and refused.
+///
+/// The audit log keeps two lines for each call, one before it and one after it. They are shown as
+/// one; a call without the second line crashed, was killed, or is still under way. The newest
+/// stands last.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Not before: a time ago (30m, 7d) or a date (2026-11-01)
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub since: Option<Since>,
+    /// Only tools whose full name matches this pattern, with * and ?
+    #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
+    pub tool: Option<String>,
+    /// Only calls that did not end well, or not at all
+    #[arg(long)]
+    pub failed: bool,
+    /// Only calls of this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Only decisions with these words, such as refused, --yes or a rule
+    #[arg(long, value_name = "WORDS")]
+    pub decision: Option<String>,
+    /// The most calls to show, the newest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub limit: u32,
+    /// Go on with calls as they end, until interrupted
+    #[arg(short, long)]
+    pub follow: bool,
+}
+
+impl AuditArgs {
+    fn filter(&self) -> Filter {
+        Filter {
+            since: self.since.map(|since| since.unix(SystemClock.unix())),
+            tool: self.tool.clone(),
+            failed: self.failed,
+            session: self.session.clone(),
+            decision: self.decision.clone(),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the log cannot be read, or stdout cannot be written.
+pub async fn run(args: &AuditArgs, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Table, Format::Json, Format::Yaml])?;
+    if args.follow && format == Format::Yaml {
+        return Err(Fault::usage("--follow prints text or JSON lines").into());
+    }
+    let location = location(context)?;
+    // Before anything is read, so that no line falls between what was and what comes.
+    let follow = if args.follow {
+        Some(Follow::from_end(location.clone()).map_err(records::unreadable)?)
+    } else {
+        None
+    };
+    let filter = args.filter();
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let lines = Backwards::all(&location).map_err(records::unreadable)?;
+    let found = read::newest(lines, &filter, limit).map_err(records::unreadable)?;
+    let door = &context.door;
+    records::tell_damage(door, found.damaged, &location.path);
+    match (format, follow) {
+        (Format::Json, Some(follow)) => {
+            for call in &found.calls {
+                door.line(&views::audit::json(call))?;
+            }
+            let joiner = Joiner::after(&found.calls);
+            watch(follow, joiner, &filter, context, |call| door.line(&views::audit::json(call)))
+                .await
+        }
+        (_, Some(follow)) => {
+            let width = door.width();
+            for call in &found.calls {
+                door.page(&views::audit::line(call, width))?;
+            }
+            let joiner = Joiner::after(&found.calls);
+            let show = |call: &_| door.page(&views::audit::line(call, width));
+            watch(follow, joiner, &filter, context, show).await
+        }
+        (Format::Json | Format::Yaml, None) => {
+            let all: Vec<_> = found.calls.iter().map(views::audit::json).collect();
+            door.value(format, &all)
+        }
+        (_, None) => {
+            door.page(&views::audit::page(&found.calls, door.width()))?;
+            if found.calls.is_empty() {
+                let path = location.path.display();
+                door.note(&Line::of(Label::Dim, format!("no such call in {path}")));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn location(context: &Context) -> Result<Location, Fault> {
+    let configuration = context.load();
+    let state_dir = context.environment.state_dir();
+    let location = assembly::place_of(&configuration.audit, audit::log::FILE, state_dir.as_deref());
+    if !configuration.audit.enabled {
+        context.door.warn("the audit log is switched off (audit: { enabled: false })");
+    }
+    location.ok_or_else(|| {
+        Fault::internal("there is no home directory, and so no audit log")
+            .hint("audit: { path: FILE } in tools.yaml names one")
+    })
+}
+
+/// Shows calls as they end, until a signal comes or nobody reads any more.
+async fn watch(
+    mut follow: Follow,
+    mut joiner: Joiner,
+    filter: &Filter,
+    context: &Context,
+    show: impl Fn(&read::AuditedCall) -> Result<(), Stop>,
+) -> Outcome {
+    loop {
+        for line in follow.poll().map_err(records::unreadable)? {
+            if let Some(call) = joiner.push(&line).filter(|call| filter.wants(call)) {
+                show(&call)?;
+            }
+        }
+        records::tell_damage(&context.door, std::mem::take(&mut joiner.damaged), follow.path());
+        if context.door.reader_is_gone() {
+            return Err(Stop::ReaderGone);
+        }
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Ok(()),
+            () = tokio::time::sleep(TICK) => {}
+        }
+    }
+}

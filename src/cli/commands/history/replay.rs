@@ -1,0 +1,222 @@
+//! `toolhost history replay`: a call of the past once more.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::Value;
+
+use crate::assembly::Assembly;
+use crate::audit::mask::MASK;
+use crate::catalogue::fingerprint;
+use crate::cli::arguments::{self, Sources};
+use crate::cli::commands::call::{self, CallArgs};
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::prompt;
+use crate::history::Entry;
+use crate::host::request::{ArgumentWord, Arguments, CallRequest};
+use crate::model::{Fault, JsonObject};
+
+/// How known secrets that stand inside a text are marked.
+const INSIDE: &str = "‹secret:";
+
+/// Call again with the same arguments.
+///
+/// The call goes the way of every call: it is checked, and asked about where that is due. Secret
+/// arguments were not kept; they are asked for, or given as further words.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The call: its identity, a beginning that only it has, or 'last'
+    #[arg(add = ArgValueCompleter::new(complete::calls))]
+    pub id: String,
+    /// Arguments to use instead: key=value, key:=json, key=@file
+    #[arg(value_name = "ARGS")]
+    pub words: Vec<String>,
+    /// Give up after this time, such as 500ms, 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Approve the call without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Show what would be sent or started, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An unknown call, secrets that nobody can be asked for, and whatever the call runs into.
+pub(super) async fn run(args: &ReplayArgs, context: &Context) -> Outcome {
+    let format = call::format(context)?;
+    let entry = super::entry(&args.id, context)?;
+    let (assembly, request) = prepare(&entry, &args.words, context).await?;
+    let args = CallArgs {
+        name: entry.tool.clone(),
+        timeout: args.timeout,
+        yes: args.yes,
+        dry_run: args.dry_run,
+        ..CallArgs::default()
+    };
+    let request = CallRequest { timeout: args.timeout, assume_yes: args.yes, ..request };
+    call::perform(&args, context, format, &assembly, request).await
+}
+
+/// The host, and the request that was made then.
+///
+/// # Errors
+/// When the arguments were not kept, or secrets among them are not given.
+pub(super) async fn prepare(
+    entry: &Entry,
+    words: &[String],
+    context: &Context,
+) -> Result<(Assembly, CallRequest), Fault> {
+    let Some(recorded) = entry.arguments.clone() else {
+        return Err(Fault::usage(format!(
+            "the arguments of this call of '{}' were too large to be kept",
+            entry.tool
+        ))
+        .hint("call it with 'toolhost call'"));
+    };
+    let given = given(words, context)?;
+    let arguments = combine(recorded, given, context).await?;
+    let assembly = context.assemble(Starts::Named(&entry.tool, &[])).await?;
+    tell_change(entry, &assembly, context).await?;
+    let mut request = CallRequest::new(&entry.tool, arguments);
+    request.cancel = context.cancel.clone();
+    Ok((assembly, request))
+}
+
+fn given(words: &[String], context: &Context) -> Result<Vec<ArgumentWord>, Fault> {
+    let sources = Sources { words: words.to_vec(), whole: None, cwd: context.environment.cwd() };
+    match arguments::read(&sources, &mut std::io::empty())? {
+        Arguments::Words(words) => Ok(words),
+        Arguments::Object(object) => {
+            let json = |(key, value)| ArgumentWord::Json { key, value };
+            Ok(object.into_iter().map(json).collect())
+        }
+    }
+}
+
+/// The recorded arguments with what was given in their place; what was secret is asked for.
+async fn combine(
+    mut recorded: JsonObject,
+    given: Vec<ArgumentWord>,
+    context: &Context,
+) -> Result<Arguments, Fault> {
+    for word in &given {
+        let (ArgumentWord::Text { key, .. } | ArgumentWord::Json { key, .. }) = word;
+        recorded.shift_remove(key);
+    }
+    let mut asked = Vec::new();
+    let hidden = hidden(&recorded);
+    if !hidden.is_empty() && !prompt::is_possible() {
+        let names: Vec<String> = hidden.iter().map(|path| path.join(".")).collect();
+        return Err(Fault::denied(format!(
+            "secret arguments were not kept and nobody can be asked: {}",
+            names.join(", ")
+        ))
+        .hint(format!("give them as further words: {}=…", hidden[0][0])));
+    }
+    for path in hidden {
+        let name = path.join(".");
+        let answer = prompt::ask_secret(&context.door, &name, &context.cancel).await;
+        let Some(value) = answer else {
+            return Err(Fault::denied(format!("the secret argument '{name}' was not given")));
+        };
+        match &path[..] {
+            // As text, so that the schema says what it becomes.
+            [key] => {
+                recorded.shift_remove(key);
+                asked.push(ArgumentWord::Text { key: key.clone(), value });
+            }
+            path => put(&mut recorded, path, value),
+        }
+    }
+    let json = |(key, value)| ArgumentWord::Json { key, value };
+    Ok(Arguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
+}
+
+/// Where something secret stood, as paths of keys and positions.
+fn hidden(arguments: &JsonObject) -> Vec<Vec<String>> {
+    fn visit(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+        match value {
+            Value::String(text) if text == MASK || text.contains(INSIDE) => {
+                found.push(path.clone());
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    path.push(at.to_string());
+                    visit(item, path, found);
+                    path.pop();
+                }
+            }
+            Value::Object(map) => {
+                for (key, item) in map {
+                    path.push(key.clone());
+                    visit(item, path, found);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    let mut path = Vec::new();
+    for (key, value) in arguments {
+        path.push(key.clone());
+        visit(value, &mut path, &mut found);
+        path.pop();
+    }
+    found
+}
+
+fn put(arguments: &mut JsonObject, path: &[String], value: String) {
+    let Some((first, rest)) = path.split_first() else { return };
+    let mut place = arguments.get_mut(first);
+    for step in rest {
+        place = place.and_then(|place| match place {
+            Value::Object(map) => map.get_mut(step),
+            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
+            _ => None,
+        });
+    }
+    if let Some(place) = place {
+        *place = Value::String(value);
+    }
+}
+
+/// Says when the tool is not what it was then.
+async fn tell_change(entry: &Entry, assembly: &Assembly, context: &Context) -> Result<(), Fault> {
+    let tool = assembly.host.find(&entry.tool, &[]).await?;
+    let now = fingerprint::fingerprint(&tool);
+    if entry.fingerprint.as_ref().is_some_and(|then| *then != now) {
+        context.door.warn(&format!("the definition of '{}' changed since this call", entry.tool));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_hidden_is_found_and_put_back() {
+        let mut arguments = json!({
+            "user": "ada",
+            "password": MASK,
+            "auth": { "list": [1, { "key": "Bearer ‹secret:TOKEN›" }] },
+        })
+        .as_object()
+        .cloned()
+        .unwrap();
+        let found = hidden(&arguments);
+        assert_eq!(found, [vec!["password"], vec!["auth", "list", "1", "key"]]);
+        put(&mut arguments, &found[1], "x".to_owned());
+        assert_eq!(arguments["auth"]["list"][1]["key"], "x");
+        assert_eq!(hidden(&arguments).len(), 1);
+    }
+}

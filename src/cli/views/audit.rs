@@ -1,0 +1,216 @@
+//! Calls of the audit log.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::millis;
+use crate::audit::read::{AuditedCall, Outcome};
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Label, Line, Page};
+use crate::cli::records::{local_time, rfc3339, short_arguments};
+use crate::util::units::show_duration;
+
+/// What is shown of a call that nothing was written about after it began.
+const NO_OUTCOME: &str = "no outcome (crashed, killed or under way)";
+
+/// The JSON of one call.
+pub fn json(call: &AuditedCall) -> Value {
+    let outcome = call.outcome.as_ref();
+    json!({
+        "call": call.call,
+        "time": rfc3339(call.at),
+        "unix": call.at,
+        "tool": call.tool,
+        "server": call.server,
+        "source": call.source,
+        "session": call.session,
+        "parent": call.parent,
+        "user": call.user,
+        "pid": call.pid,
+        "decision": call.decision,
+        "refused": call.refused(),
+        "arguments": call.arguments,
+        "result": outcome.map(|outcome| &outcome.result),
+        "message": outcome.and_then(|outcome| outcome.message.as_ref()),
+        "duration_ms": outcome.map(|outcome| millis(duration(outcome))),
+        "attempts": outcome.map(|outcome| outcome.attempts),
+        "bytes": outcome.map(|outcome| outcome.bytes),
+        "clock_back_s": call.clock_back,
+    })
+}
+
+/// A table of calls.
+pub fn page(calls: &[AuditedCall], width: Option<usize>) -> Page {
+    let mut table = Table::new([
+        Column::new("TIME"),
+        Column::new("TOOL").shrinks_to(16),
+        Column::new("SERVER").shrinks_to(8).droppable(5),
+        Column::new("OUTCOME"),
+        Column::new("DURATION").right().droppable(3),
+        Column::new("DECISION").shrinks_to(12).droppable(2),
+        Column::new("ARGUMENTS").shrinks_to(12).droppable(1),
+    ]);
+    for call in calls {
+        let arguments = call.arguments.as_ref().map(short_arguments).unwrap_or_default();
+        table.row([
+            Line::of(Label::Dim, local_time(call.at)),
+            Line::of(Label::Name, &call.tool),
+            Line::plain(call.server.as_deref().unwrap_or_default()),
+            result(call),
+            Line::plain(call.outcome.as_ref().map(took).unwrap_or_default()),
+            Line::plain(decision(call)),
+            Line::of(Label::Dim, arguments),
+        ]);
+        for line in notes(call) {
+            table.below(line);
+        }
+    }
+    table.layout(width)
+}
+
+/// One call on one line, for calls that come one by one.
+pub fn line(call: &AuditedCall, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    for note in notes(call).into_iter().filter(|_| call.clock_back.is_some()) {
+        page.push(note);
+    }
+    let mut line = Line::of(Label::Dim, local_time(call.at));
+    line.pad_to(21);
+    line.append(result(call));
+    line.pad_to(34);
+    line.push(Label::Plain, call.outcome.as_ref().map(took).unwrap_or_default());
+    line.pad_to(43);
+    line.push(Label::Name, &call.tool);
+    line.pad_to(68);
+    line.push(Label::Plain, decision(call));
+    if let Some(arguments) = &call.arguments {
+        line = line.then(Label::Plain, "  ").then(Label::Dim, short_arguments(arguments));
+    }
+    page.push(match width {
+        Some(width) => line.cut(width),
+        None => line,
+    });
+    page
+}
+
+fn result(call: &AuditedCall) -> Line {
+    match &call.outcome {
+        None => Line::of(Label::Warning, "none"),
+        Some(outcome) if outcome.result == "ok" => Line::of(Label::Good, "ok"),
+        Some(outcome) => Line::of(Label::Error, &outcome.result),
+    }
+}
+
+/// Why it failed, that nothing is known of its end, that the clock was put back.
+fn notes(call: &AuditedCall) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(seconds) = call.clock_back {
+        let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let words = format!("the clock was put back by {}", show_span(back));
+        lines.push(Line::of(Label::Warning, words));
+    }
+    match &call.outcome {
+        None => lines.push(Line::of(Label::Warning, NO_OUTCOME)),
+        Some(outcome) => {
+            let message = outcome.message.iter().filter(|message| !message.is_empty());
+            lines.extend(message.map(|message| Line::of(Label::Dim, message)));
+        }
+    }
+    lines
+}
+
+fn decision(call: &AuditedCall) -> &str {
+    match &call.decision {
+        Some(decision) => decision,
+        None if call.refused() => "refused",
+        None => "",
+    }
+}
+
+fn took(outcome: &Outcome) -> String {
+    if outcome.attempts == 0 { String::new() } else { show_duration(duration(outcome)) }
+}
+
+fn duration(outcome: &Outcome) -> Duration {
+    Duration::from_micros(outcome.duration_us)
+}
+
+/// A span in its largest unit.
+fn show_span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        172_800.. => format!("{} days", seconds / 86_400),
+        7_200.. => format!("{} h", seconds / 3_600),
+        120.. => format!("{} min", seconds / 60),
+        _ => show_duration(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+
+    fn call(tool: &str, result: Option<(&str, u32)>) -> AuditedCall {
+        AuditedCall {
+            call: format!("id-{tool}"),
+            at: 1_795_304_776.5,
+            tool: tool.to_owned(),
+            decision: result.is_none_or(|(_, n)| n > 0).then(|| "allowed".to_owned()),
+            arguments: json!({ "text": "a b", "n": 1 }).as_object().cloned(),
+            outcome: result.map(|(word, attempts)| Outcome {
+                result: word.to_owned(),
+                message: (word != "ok").then(|| "no\u{1b}[31m way".to_owned()),
+                duration_us: 1_500,
+                attempts,
+                bytes: 3,
+            }),
+            ..AuditedCall::default()
+        }
+    }
+
+    #[test]
+    fn a_table_tells_ends_refusals_and_what_has_no_end() {
+        let mut later = call("later", Some(("ok", 1)));
+        later.clock_back = Some(90_000.0);
+        let calls = [
+            call("fine", Some(("ok", 1))),
+            call("bad", Some(("tool", 1))),
+            call("gone", None),
+            later,
+            call("never", Some(("denied", 0))),
+        ];
+        let text = Palette::default().page(&page(&calls, None));
+        let text = text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16");
+        assert_snapshot!(text, @r#"
+            TIME                 TOOL   OUTCOME  DURATION  DECISION  ARGUMENTS
+            2026-11-21 23:46:16  fine   ok        1.50 ms  allowed   text="a b" n=1
+            2026-11-21 23:46:16  bad    tool      1.50 ms  allowed   text="a b" n=1
+              no␛[31m way
+            2026-11-21 23:46:16  gone   none               allowed   text="a b" n=1
+              no outcome (crashed, killed or under way)
+            2026-11-21 23:46:16  later  ok        1.50 ms  allowed   text="a b" n=1
+              the clock was put back by 25 h
+            2026-11-21 23:46:16  never  denied             refused   text="a b" n=1
+              no␛[31m way
+            "#);
+    }
+
+    #[test]
+    fn followed_calls_stand_on_one_line() {
+        let text = Palette::default().page(&line(&call("fine", Some(("ok", 1))), Some(90)));
+        let text = text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16");
+        assert_snapshot!(text, @r#"2026-11-21 23:46:16  ok           1.50 ms  fine                     allowed  text="a b" n…"#);
+    }
+
+    #[test]
+    fn json_has_the_same_keys_for_every_call() {
+        let keys = |call: &AuditedCall| json(call).as_object().unwrap().keys().cloned().collect();
+        let fine: Vec<String> = keys(&call("fine", Some(("ok", 1))));
+        assert_eq!(fine, keys(&call("gone", None)));
+        assert_eq!(json(&call("never", Some(("denied", 0))))["refused"], true);
+    }
+}

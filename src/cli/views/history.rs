@@ -1,0 +1,200 @@
+//! Calls of the history.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::millis;
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Label, Line, Page, json as json_text};
+use crate::cli::records::{local_time, rfc3339, short_arguments};
+use crate::history::Entry;
+use crate::history::read::KeptResult;
+use crate::util::units::{show_duration, show_size};
+
+/// The least characters of an identity that are shown: they tell the millisecond.
+const SHORT_ID: usize = 13;
+
+/// The JSON of a call without its result.
+pub fn json(entry: &Entry) -> Value {
+    json!({
+        "id": entry.id,
+        "time": rfc3339(entry.unix),
+        "unix": entry.unix,
+        "tool": entry.tool,
+        "server": entry.server,
+        "source": entry.source,
+        "session": entry.session,
+        "parent": entry.parent,
+        "protocol": entry.protocol,
+        "fingerprint": entry.fingerprint,
+        "decision": entry.decision,
+        "success": entry.fault.is_none(),
+        "error": entry.fault,
+        "duration_ms": millis(entry.duration()),
+        "attempts": entry.attempts,
+        "arguments": entry.arguments,
+        "bytes": entry.result.as_ref().map(|result| result.bytes),
+        "kinds": entry.result.as_ref().map(|result| &result.kinds),
+    })
+}
+
+/// The JSON of a call with its result.
+pub fn json_whole(entry: &Entry) -> Value {
+    let mut value = json(entry);
+    if let Some(fields) = value.as_object_mut() {
+        let result = entry.result.as_ref();
+        fields.insert("output".to_owned(), json!(result.map(|result| &result.output)));
+        fields.insert("cut".to_owned(), json!(result.is_some_and(|result| result.cut)));
+    }
+    value
+}
+
+/// A table of calls.
+pub fn page(entries: &[Entry], width: Option<usize>) -> Page {
+    let mut table = Table::new([
+        Column::new("ID"),
+        Column::new("TIME").droppable(2),
+        Column::new("TOOL").shrinks_to(16),
+        Column::new("OUTCOME"),
+        Column::new("DURATION").right().droppable(3),
+        Column::new("ARGUMENTS").shrinks_to(12).droppable(1),
+    ]);
+    let length = short_id(entries);
+    for entry in entries {
+        table.row([
+            Line::plain(entry.id.get(..length).unwrap_or(&entry.id)),
+            Line::of(Label::Dim, local_time(entry.unix)),
+            Line::of(Label::Name, &entry.tool),
+            outcome(entry),
+            Line::plain(show_duration(entry.duration())),
+            Line::of(Label::Dim, entry.arguments.as_ref().map(short_arguments).unwrap_or_default()),
+        ]);
+    }
+    table.layout(width)
+}
+
+/// How much of the identities is needed to tell these calls apart.
+fn short_id(entries: &[Entry]) -> usize {
+    let longest = entries.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
+    let all: BTreeSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    let differ = |length: &usize| {
+        let heads = all.iter().map(|id| id.get(..*length).unwrap_or(id));
+        heads.collect::<BTreeSet<_>>().len() == all.len()
+    };
+    (SHORT_ID..longest).find(differ).unwrap_or(longest)
+}
+
+fn outcome(entry: &Entry) -> Line {
+    match &entry.fault {
+        None => Line::of(Label::Good, "ok"),
+        Some(fault) => Line::of(Label::Error, &fault.kind),
+    }
+}
+
+/// Everything about one call.
+pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
+    let mut page = Page::from(Line::of(Label::Name, &entry.tool));
+    let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
+    fact("id", &entry.id);
+    fact("time", &local_time(entry.unix));
+    fact("duration", &show_duration(entry.duration()));
+    fact("attempts", &entry.attempts.to_string());
+    fact("session", entry.session.as_deref().unwrap_or_default());
+    fact("part of", entry.parent.as_deref().unwrap_or_default());
+    fact("protocol", entry.protocol.as_deref().unwrap_or_default());
+    fact("decision", entry.decision.as_deref().unwrap_or_default());
+    page.fact("fingerprint", Label::Dim, entry.fingerprint.as_deref().unwrap_or_default(), None);
+    page.heading("Arguments");
+    match &entry.arguments {
+        None => page.push(Line::of(Label::Dim, "too large to be kept").indented(2)),
+        Some(arguments) if arguments.is_empty() => {
+            page.push(Line::of(Label::Dim, "none").indented(2));
+        }
+        Some(arguments) => page.text(Label::Plain, 2, &json_text::pretty(arguments)),
+    }
+    if let Some(fault) = &entry.fault {
+        page.heading("Failure");
+        page.push(
+            Line::of(Label::Error, &fault.kind)
+                .then(Label::Plain, format!(": {}", fault.message))
+                .indented(2),
+        );
+    }
+    if let Some(result) = &entry.result {
+        page.heading("Result");
+        page.text(Label::Plain, 2, text(result).trim_end_matches('\n'));
+        let kinds: Vec<&str> = result.kinds.iter().map(String::as_str).collect();
+        let mut note = show_size(result.bytes);
+        if !kinds.is_empty() {
+            note = format!("{note}, {}", kinds.join(", "));
+        }
+        if result.cut {
+            note.push_str(", only the beginning was kept");
+        }
+        page.push(Line::of(Label::Dim, format!("({note})")).indented(2));
+    }
+    page
+}
+
+/// What was kept of a result as text: text as it is, everything else as indented JSON.
+pub fn text(result: &KeptResult) -> String {
+    match &result.output {
+        Value::String(text) => text.clone(),
+        other => json_text::pretty(other),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::history::read::KeptFault;
+
+    fn entry(id: &str, fault: bool) -> Entry {
+        Entry {
+            id: id.to_owned(),
+            unix: 1_795_304_776.5,
+            tool: "notes-read".to_owned(),
+            server: None,
+            source: Some("internal".to_owned()),
+            session: Some("s".to_owned()),
+            parent: None,
+            protocol: None,
+            fingerprint: Some("sha256:00".to_owned()),
+            decision: Some("allowed".to_owned()),
+            duration_us: 1_500,
+            attempts: 1,
+            arguments: json!({ "key": "a\u{1b}[0m" }).as_object().cloned(),
+            fault: fault.then(|| KeptFault { kind: "tool".into(), message: "no".into() }),
+            result: Some(KeptResult {
+                success: !fault,
+                bytes: 2_048,
+                kinds: vec!["text".to_owned()],
+                cut: true,
+                output: json!({ "a": [1] }),
+            }),
+        }
+    }
+
+    fn shown(page: &Page) -> String {
+        let text = Palette::default().page(page);
+        text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16")
+    }
+
+    #[test]
+    fn identities_are_as_short_as_they_can_be() {
+        let entries =
+            [entry("01a20080-e187-7720-ba10", false), entry("01a20080-e187-7730-ba10", true)];
+        assert_snapshot!(shown(&page(&entries, None)), @"");
+        assert_eq!(short_id(&entries[..1]), SHORT_ID);
+        assert_eq!(short_id(&[]), 0);
+    }
+
+    #[test]
+    fn one_call_is_shown_whole_and_safe() {
+        assert_snapshot!(shown(&whole(&entry("01a20080", true), Some(60))), @"");
+    }
+}

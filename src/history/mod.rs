@@ -1,0 +1,10 @@
+//! Calls as they were made and what they gave, for looking again and for calling again.
+//!
+//! Owns: the history, writing and reading it. Never does: decide what is secret (what arrives here
+//! is masked already), run a call, or keep more of a result than its head.
+
+pub mod log;
+pub mod read;
+
+pub use log::{HistoryLog, Row};
+pub use read::Entry;

@@ -1,0 +1,146 @@
+//! Lines as they are appended, across files that are set aside meanwhile.
+//!
+//! Owns: where in which file reading goes on. Never does: wait; whoever follows asks again.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use super::Line;
+use crate::util::append::{AppendError, Identity, Location};
+
+/// How much is read with one call of the system.
+const BLOCK: usize = 64 << 10;
+
+/// The longest line that is handed out.
+const LONGEST: usize = 8 << 20;
+
+/// Goes on where the records end now.
+#[derive(Debug)]
+pub struct Follow {
+    location: Location,
+    /// The files that may still grow, the oldest first: one that was just set aside may get the
+    /// last line of a process that has not noticed.
+    open: VecDeque<Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    file: File,
+    identity: Identity,
+    offset: u64,
+    /// The beginning of a line whose end was not written yet.
+    partial: Vec<u8>,
+    too_long: bool,
+}
+
+impl Follow {
+    /// Follows from the present end on.
+    ///
+    /// # Errors
+    /// When the file is not what a file of records must be, or cannot be read.
+    pub fn from_end(location: Location) -> Result<Self, AppendError> {
+        let mut open = VecDeque::new();
+        if let Some((file, identity)) = location.open_to_read()? {
+            let mut reading = Reading::new(file, identity);
+            reading.offset = reading.file.metadata().map_or(0, |metadata| metadata.len());
+            open.push_back(reading);
+        }
+        Ok(Self { location, open })
+    }
+
+    /// The file that grows.
+    pub fn path(&self) -> &std::path::Path {
+        &self.location.path
+    }
+
+    /// The lines that were appended since the last time.
+    ///
+    /// # Errors
+    /// When a file is not what it must be, or cannot be read.
+    pub fn poll(&mut self) -> Result<Vec<Line>, AppendError> {
+        let mut lines = Vec::new();
+        let growing = self.location.open_to_read()?;
+        let moved = match (&growing, self.open.back()) {
+            (Some((_, found)), Some(last)) => *found != last.identity,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        // Read before anything newer is opened: whatever was in the old file is older.
+        for reading in &mut self.open {
+            reading.read(&mut lines).map_err(|error| self.location.unreadable(&error))?;
+        }
+        if moved {
+            self.advance(growing)?;
+        } else {
+            // By now whoever had the older ones open has noticed.
+            while self.open.len() > 1 {
+                self.open.pop_front();
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Opens what came after the last file.
+    fn advance(&mut self, growing: Option<(File, Identity)>) -> Result<(), AppendError> {
+        let mut newer = VecDeque::new();
+        newer.extend(growing.map(|(file, identity)| Reading::new(file, identity)));
+        if let Some(last) = self.open.back() {
+            // Several files may have been set aside since.
+            let set_aside = super::files(&self.location)?;
+            let mut between = Vec::new();
+            for location in set_aside.iter().rev().skip(1) {
+                match location.open_to_read()? {
+                    Some((_, identity)) if identity == last.identity => {
+                        for (file, identity) in between {
+                            newer.push_front(Reading::new(file, identity));
+                        }
+                        break;
+                    }
+                    // One that was removed instead is not found, and then nothing lies between.
+                    found => between.extend(found),
+                }
+            }
+        }
+        while self.open.len() > 1 {
+            self.open.pop_front();
+        }
+        self.open.append(&mut newer);
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn new(file: File, identity: Identity) -> Self {
+        Self { file, identity, offset: 0, partial: Vec::new(), too_long: false }
+    }
+
+    fn read(&mut self, lines: &mut Vec<Line>) -> std::io::Result<()> {
+        let mut block = vec![0; BLOCK];
+        loop {
+            let length = self.file.read_at(&mut block, self.offset)?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.offset += length as u64;
+            for piece in block.get(..length).unwrap_or_default().split_inclusive(|b| *b == b'\n') {
+                match piece.split_last() {
+                    Some((b'\n', text)) => {
+                        self.partial.extend_from_slice(text);
+                        let text = std::mem::take(&mut self.partial);
+                        if std::mem::take(&mut self.too_long) {
+                            lines.push(Line::TooLong);
+                        } else if !text.is_empty() {
+                            lines.push(Line::Text(text));
+                        }
+                    }
+                    _ => self.partial.extend_from_slice(piece),
+                }
+                if self.partial.len() > LONGEST {
+                    self.too_long = true;
+                    self.partial.clear();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Tests of files that are set aside while others write, read and follow.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: Duration = Duration::from_secs(1_795_304_776);
+
+fn here(root: &tempfile::TempDir) -> Location {
+    Location::named(root.path().join("log.jsonl"))
+}
+
+fn small(segment: u64) -> Keep {
+    Keep { segment, ..Keep::default() }
+}
+
+fn names(root: &tempfile::TempDir) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(root.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn text(line: Line) -> String {
+    match line {
+        Line::Text(text) if text.len() > 1 << 20 => format!("{} bytes", text.len()),
+        Line::Text(text) => String::from_utf8(text).unwrap(),
+        Line::TooLong => "too long".to_owned(),
+    }
+}
+
+fn newest_first(location: &Location) -> Vec<String> {
+    Backwards::all(location).unwrap().map(|line| text(line.unwrap())).collect()
+}
+
+#[test]
+fn a_full_file_is_set_aside_under_a_name_that_sorts() {
+    let root = tempfile::tempdir().unwrap();
+    let log = Segments::new(here(&root), false, small(8));
+    log.append(NOW, "\"first\"").unwrap();
+    log.append(NOW, "\"second\"").unwrap();
+    // The clock was put back by a day.
+    log.append(NOW.saturating_sub(Duration::from_hours(24)), "\"third\"").unwrap();
+    log.append(NOW, "4").unwrap();
+    assert_eq!(
+        names(&root),
+        [
+            "log-20261121T234616Z.jsonl",
+            "log-20261121T234617Z.jsonl",
+            "log-20261121T234618Z.jsonl",
+            "log.jsonl"
+        ]
+    );
+    assert_eq!(newest_first(&here(&root)), ["4", "\"third\"", "\"second\"", "\"first\""]);
+    assert_eq!(log.take_notes(), [""; 0]);
+}
+
+#[test]
+fn what_is_old_or_too_much_goes_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let keep = Keep { segment: 8, total: 40, age: Duration::from_hours(24) };
+    for foreign in ["log-2026.jsonl", "log-20261122T002616Z.jsonl.bak", "other.jsonl"] {
+        std::fs::write(root.path().join(foreign), "mine").unwrap();
+    }
+    let old = root.path().join("log-20200101T000000Z.jsonl");
+    std::fs::write(&old, "1\n").unwrap();
+    let then = std::time::UNIX_EPOCH + NOW.saturating_sub(Duration::from_hours(25));
+    std::fs::File::options().append(true).open(&old).unwrap().set_modified(then).unwrap();
+    let log = Segments::new(here(&root), false, keep);
+    for line in 0..6 {
+        log.append(NOW, &format!("\"line {line}\"")).unwrap();
+    }
+    // Four files of nine bytes fit into forty.
+    assert_eq!(newest_first(&here(&root)), [5, 4, 3, 2].map(|line| format!("\"line {line}\"")));
+    assert_eq!(names(&root).len(), 4 + 3);
+    assert!(!old.exists());
+}
+
+#[test]
+fn no_line_is_lost_while_many_set_files_aside() {
+    let root = tempfile::tempdir().unwrap();
+    let location = here(&root);
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let location = location.clone();
+            scope.spawn(move || {
+                // Each has its own descriptor, as processes have.
+                let log = Segments::new(location, false, small(500));
+                for line in 0..200 {
+                    log.append(NOW, &format!("[{writer},{line}]")).unwrap();
+                }
+                assert_eq!(log.take_notes(), [""; 0]);
+            });
+        }
+    });
+    let lines = newest_first(&location);
+    assert_eq!((lines.len(), lines.iter().collect::<BTreeSet<_>>().len()), (1_600, 1_600));
+    assert!(names(&root).len() > 3);
+    // The lines of one writer stay in order.
+    let of_one: Vec<&String> = lines.iter().filter(|line| line.starts_with("[3,")).collect();
+    assert!(of_one.windows(2).all(|pair| {
+        let number = |line: &String| line[3..line.len() - 1].parse::<u32>().unwrap();
+        number(pair[0]) > number(pair[1])
+    }));
+}
+
+#[test]
+fn a_file_that_cannot_be_set_aside_grows_on_and_says_so_once() {
+    let root = tempfile::tempdir().unwrap();
+    let log = Segments::new(here(&root), false, small(1));
+    let names = Names::of(&here(&root).path);
+    let now = i64::try_from(NOW.as_secs()).unwrap();
+    // Directories stand at every name that would be tried; they are no files of ours to sort after.
+    std::fs::create_dir(root.path().join(names.at(i64::MAX))).unwrap();
+    for second in now..now + 3 {
+        std::fs::create_dir(root.path().join(names.at(second))).unwrap();
+    }
+    log.append(NOW, "1").unwrap();
+    log.append(NOW, "2").unwrap();
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "1\n2\n");
+    let notes = log.take_notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("cannot be set aside"), "{notes:?}");
+}
+
+#[test]
+fn what_is_followed_goes_on_in_the_next_files() {
+    let root = tempfile::tempdir().unwrap();
+    let log = Segments::new(here(&root), false, small(20));
+    log.append(NOW, "\"before\"").unwrap();
+    let mut follow = Follow::from_end(here(&root)).unwrap();
+    let mut seen = Vec::new();
+    let mut look = |seen: &mut Vec<String>| {
+        seen.extend(follow.poll().unwrap().into_iter().map(text));
+    };
+    look(&mut seen);
+    assert_eq!(seen, [""; 0]);
+    for line in 0..4 {
+        log.append(NOW, &format!("\"line {line}\"")).unwrap();
+        if line == 1 {
+            look(&mut seen);
+        }
+    }
+    // Somebody who has the file that was set aside still open writes its last line there.
+    for _ in 0..3 {
+        look(&mut seen);
+    }
+    assert_eq!(seen, [0, 1, 2, 3].map(|line| format!("\"line {line}\"")));
+    // Half a line is no line yet.
+    use std::io::Write as _;
+    let mut file = File::options().append(true).create(true).open(log.path()).unwrap();
+    file.write_all(b"[1,").unwrap();
+    look(&mut seen);
+    file.write_all(b"2]\n").unwrap();
+    look(&mut seen);
+    assert_eq!(seen.last().unwrap(), "[1,2]");
+    assert_eq!(seen.len(), 5);
+}
+
+#[test]
+fn following_what_is_not_there_yet_begins_with_its_first_line() {
+    let root = tempfile::tempdir().unwrap();
+    let mut follow = Follow::from_end(here(&root)).unwrap();
+    assert_eq!(follow.poll().unwrap(), []);
+    let log = Segments::new(here(&root), false, Keep::default());
+    log.append(NOW, "1").unwrap();
+    assert_eq!(follow.poll().unwrap(), [], "the file is opened for the next time");
+    assert_eq!(follow.poll().unwrap(), [Line::Text(b"1".to_vec())]);
+}
+
+#[test]
+fn a_line_beyond_all_measure_is_skipped() {
+    let root = tempfile::tempdir().unwrap();
+    let long = "x".repeat(9 << 20);
+    std::fs::write(root.path().join("log.jsonl"), format!("1\n{long}\n2\n")).unwrap();
+    assert_eq!(newest_first(&here(&root)), ["2", "too long", "1"]);
+}
+
+proptest! {
+    #[test]
+    fn backwards_is_forwards_reversed(lines in proptest::collection::vec("[a-z]{0,200}", 0..40), pad in 0..200_000_usize, ended: bool) {
+        let root = tempfile::tempdir().unwrap();
+        let mut text = lines.join("\n");
+        // So that blocks end anywhere in lines.
+        text.insert_str(0, &"y".repeat(pad));
+        if ended {
+            text.push('\n');
+        }
+        std::fs::write(root.path().join("log.jsonl"), &text).unwrap();
+        let mut expected: Vec<&str> = text.split('\n').filter(|line| !line.is_empty()).collect();
+        expected.reverse();
+        prop_assert_eq!(newest_first(&here(&root)), expected);
+    }
+}
