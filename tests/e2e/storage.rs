@@ -103,9 +103,9 @@ fn each_message_reaches_one_of_eight_receiving_processes() {
         .iter()
         .map(|text| named(&room, &["call", "crew-send", "to=bob", text]).start())
         .collect();
-    sent.into_iter().for_each(|sent| {
+    for sent in sent {
         sent.finish().exits(0);
-    });
+    }
     let receive = ["call", "crew-receive", "name=bob", "limit=2", "wait=0"];
     let receiving: Vec<_> = (0..8).map(|_| named(&room, &receive).start()).collect();
     let mut got = Vec::new();

@@ -130,12 +130,13 @@ pub(in crate::providers) fn read(
 fn size(node: &Node, most: u64) -> Result<u64, Problem> {
     let text = node.as_scalar_text()?;
     units::size(&text).filter(|size| (1..=most).contains(size)).ok_or_else(|| {
-        let most =
-            if most < ANY { format!(" to {}", units::show_size(most)) } else { String::new() };
-        Problem::error(format!(
-            "expected a number or a size such as 64KiB, from 1{most}, found '{text}'"
-        ))
-        .at(node.place())
+        let range = if most < ANY {
+            format!("from 1 to {}", units::show_size(most))
+        } else {
+            "of at least 1".to_owned()
+        };
+        let message = format!("expected a number or a size such as 64KiB, {range}, found '{text}'");
+        Problem::error(message).at(node.place())
     })
 }
 
@@ -193,9 +194,10 @@ fn place(
             Ok(Place::Disk(disk::File { writable, sync, ..file }))
         }
         "redis" => redis(entry),
-        "postgresql" => Err(Problem::error("a store of type postgresql belongs to an MCP server")
-            .hint("name it: 'mcp_server: …'; this kind of entry cannot be kept there otherwise")
-            .at(entry.place())),
+        // A store of this type is handed to a server before any engine is chosen.
+        "postgresql" => Err(Problem::error("only a store can be of type postgresql")
+            .hint("this can be kept in memory, on disk or in redis")
+            .at(entry.get("storage_type").map_or_else(|| entry.place(), Node::place))),
         _ => Ok(Place::Memory),
     }
 }

@@ -321,13 +321,11 @@ async fn agrees(engine: &dyn Engine, clock: &Hands, steps: &[Step]) {
                 } else {
                     None
                 };
-                match expected {
-                    Some(refused) => assert_eq!(written, refused),
-                    None => {
-                        let version = done(written);
-                        let entry = Entry { value, version };
-                        model.held.insert(name, (entry, ttl.map(|ttl| model.now + ttl)));
-                    }
+                if let Some(refused) = expected {
+                    assert_eq!(written, refused);
+                } else {
+                    let entry = Entry { value, version: done(written) };
+                    model.held.insert(name, (entry, ttl.map(|ttl| model.now + ttl)));
                 }
             }
         }
@@ -378,7 +376,7 @@ async fn disk_conforms() {
 #[tokio::test]
 async fn redis_conforms() {
     use super::remote::tests::Server;
-    let Some(server) = Server::start().await else { return };
+    let Some(server) = Server::start() else { return };
     let (clock, made) = (Arc::new(Hands::default()), AtomicU64::new(0));
     conforms(&clock, || {
         let component = format!("c{}", made.fetch_add(1, Ordering::Relaxed));
@@ -392,7 +390,7 @@ async fn redis_conforms() {
 fn redis_agrees_with_a_model() {
     use super::remote::tests::Server;
     let runtime = runtime();
-    let Some(server) = runtime.block_on(Server::start()) else { return };
+    let Some(server) = Server::start() else { return };
     let made = AtomicU64::new(0);
     proptest!(ProptestConfig::with_cases(24), |(steps in prop::collection::vec(step(), 1..40))| {
         let clock = Arc::new(Hands::default());

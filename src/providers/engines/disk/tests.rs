@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{Disk, File, Sync};
 use crate::model::{Fault, FaultKind};
-use crate::providers::engines::{Condition, Engine, Quota, Write, Written};
+use crate::providers::engines::{Condition, Engine as _, Quota, Write, Written};
 use crate::util::clock::SystemClock;
 
 fn file(path: &Path) -> File {
@@ -277,7 +277,7 @@ async fn acknowledged_writes_survive_kill_9() {
         // Killed in the middle of whatever it does after so many writes.
         let wrote =
             |line: std::io::Result<String>| line.unwrap().strip_prefix("wrote ").map(str::to_owned);
-        written.extend(readers[0].by_ref().filter_map(wrote).take(1 + round * 3));
+        written.extend(readers[0].by_ref().filter_map(wrote).take(1 + round));
         for (child, reader) in children.iter_mut().zip(readers) {
             child.kill().unwrap();
             child.wait().unwrap();

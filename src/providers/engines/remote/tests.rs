@@ -19,11 +19,11 @@ pub(in crate::providers) struct Server {
 
 impl Server {
     /// Starts one; `None`, and a loud line, where the program is not installed.
-    pub(in crate::providers) async fn start() -> Option<Self> {
-        Self::start_with(&[]).await
+    pub(in crate::providers) fn start() -> Option<Self> {
+        Self::start_with(&[])
     }
 
-    async fn start_with(more: &[&str]) -> Option<Self> {
+    fn start_with(more: &[&str]) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let started = Command::new("redis-server")
@@ -93,7 +93,7 @@ async fn a_server_that_is_not_there_is_named_without_the_password() {
 
 #[tokio::test]
 async fn credentials_are_asked_for_and_refused_as_such() {
-    let Some(server) = Server::start_with(&["--requirepass", "hunter2"]).await else { return };
+    let Some(server) = Server::start_with(&["--requirepass", "hunter2"]) else { return };
     for user in ["", ":wrong-one@"] {
         let remote = server.remote(user, "c", Arc::new(SystemClock));
         let fault = remote.read("s", "k").await.unwrap_err();
@@ -106,7 +106,7 @@ async fn credentials_are_asked_for_and_refused_as_such() {
 
 #[tokio::test]
 async fn a_server_that_comes_back_is_used_again() {
-    let Some(mut server) = Server::start().await else { return };
+    let Some(mut server) = Server::start() else { return };
     let remote = server.remote("", "c", Arc::new(SystemClock));
     assert_eq!(remote.read("s", "k").await.unwrap(), None);
     server.child.kill().unwrap();
@@ -114,6 +114,6 @@ async fn a_server_that_comes_back_is_used_again() {
     let fault = remote.read("s", "k").await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
     let port = server.port.to_string();
-    let Some(_again) = Server::start_with(&["--port", &port]).await else { return };
+    let Some(_again) = Server::start_with(&["--port", &port]) else { return };
     assert_eq!(remote.read("s", "k").await.unwrap(), None);
 }
