@@ -263,8 +263,9 @@ impl Run<'_> {
                 value.map_err(|why| Fault::tool(inside(step, item, &why)))?.unwrap_or_default()
             }
         };
-        self.log("warning", format!("{fault}; going on"));
-        Ok((output, Some(fault.to_string()), None))
+        let words = in_words(&fault);
+        self.log("warning", format!("{words}; going on"));
+        Ok((output, Some(words), None))
     }
 
     fn progress(&self, share: f64, message: String) {
@@ -291,6 +292,13 @@ fn last_of(done: &mut Done) -> ToolResult {
 
 fn state(output: &Value, failure: Option<&str>) -> Value {
     json!({ "output": output, "error": failure, "success": failure.is_none(), "skipped": false })
+}
+
+/// A failure on one line, with the beginning of its evidence: what `{step.error}` says.
+fn in_words(fault: &Fault) -> String {
+    const EVIDENCE: usize = 3;
+    let lines: Vec<&str> = fault.detail_lines().iter().take(EVIDENCE).map(String::as_str).collect();
+    if lines.is_empty() { fault.to_string() } else { format!("{fault}: {}", lines.join("; ")) }
 }
 
 fn inside(step: &Step, item: Option<usize>, why: &str) -> String {
