@@ -85,7 +85,7 @@ pub struct ToolHost {
     sessions: Arc<Sessions>,
     version: AtomicU64,
     /// This host, for the calls that tools make.
-    me: Weak<ToolHost>,
+    me: Weak<Self>,
 }
 
 impl ToolHost {

@@ -21,26 +21,17 @@ pub(super) struct Plan {
 
 /// What runs at one time.
 #[derive(Debug, Clone)]
-pub(super) enum Stage {
-    /// One step.
-    One(Step),
-    /// Steps that know nothing of each other.
-    Together(Vec<Step>),
-}
-
-impl Stage {
-    pub(super) fn steps(&self) -> &[Step] {
-        match self {
-            Self::One(step) => std::slice::from_ref(step),
-            Self::Together(steps) => steps,
-        }
-    }
+pub(super) struct Stage {
+    /// One step, or several that know nothing of each other.
+    pub(super) steps: Vec<Step>,
+    /// Whether it was written as a group; its output then is that of all, by their names.
+    pub(super) group: bool,
 }
 
 impl Plan {
     /// All steps, in order.
     pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.stages.iter().flat_map(Stage::steps)
+        self.stages.iter().flat_map(|stage| &stage.steps)
     }
 
     /// The tools it calls, each once, in order.
@@ -73,15 +64,9 @@ pub(super) fn read(spec: &ToolSpec, problems: &mut Vec<Problem>) -> Option<Plan>
     if problems.iter().skip(before).any(Problem::is_error) {
         return None;
     }
-    let stages = drafts.into_iter().map(|draft| {
-        let mut steps: Vec<Step> = draft.steps.into_iter().map(|read| read.step).collect();
-        match steps.pop() {
-            Some(only) if !draft.group => Stage::One(only),
-            last => {
-                steps.extend(last);
-                Stage::Together(steps)
-            }
-        }
+    let stages = drafts.into_iter().map(|draft| Stage {
+        steps: draft.steps.into_iter().map(|read| read.step).collect(),
+        group: draft.group,
     });
     Some(Plan { stages: stages.collect(), result })
 }

@@ -13,6 +13,7 @@ use super::run::Run;
 use super::scope::Scope;
 use super::step;
 use super::template::Template;
+use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
     Fault, JsonObject, Problem, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
@@ -50,7 +51,7 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &KindContext) -> Built {
     for (spec, plan) in plans {
         let name = spec.definition.name.full();
         if let Some(way) = circles.get(&name) {
-            let place = spec.entry.get("steps").map_or_else(|| spec.place.clone(), |n| n.place());
+            let place = spec.entry.get("steps").map_or_else(|| spec.place.clone(), Node::place);
             let problem = Problem::error(format!("this pipeline would call itself: {way}"));
             problems.push(problem.at(place).entry(name));
             continue;

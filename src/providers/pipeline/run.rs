@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use super::entry::{Plan, Stage};
+use super::entry::Plan;
 use super::scope::{self, Scope, View};
 use super::step::{MAX_PARALLEL, OnError, Step, title};
 use super::template::Template;
@@ -71,7 +71,7 @@ impl Run<'_> {
         let mut last = ToolResult::json(Value::Null);
         let mut kept = 0;
         for stage in &self.plan.stages {
-            let steps = stage.steps();
+            let steps = stage.steps.as_slice();
             let mut all: Vec<Done> = Vec::with_capacity(steps.len());
             let calls: Vec<_> = steps.iter().map(|step| self.step(step, scope.view())).collect();
             let mut running = stream::iter(calls).buffered(MAX_PARALLEL);
@@ -79,13 +79,12 @@ impl Run<'_> {
                 all.push(done?);
             }
             drop(running);
-            last = match stage {
-                Stage::One(_) => all.first_mut().map(last_of).unwrap_or_default(),
-                Stage::Together(steps) => {
-                    let outputs = steps.iter().zip(&all);
-                    let outputs = outputs.map(|(s, d)| (s.id.clone(), d.state["output"].clone()));
-                    ToolResult::json(Value::Object(outputs.collect()))
-                }
+            last = if stage.group {
+                let outputs = steps.iter().zip(&all);
+                let outputs = outputs.map(|(s, d)| (s.id.clone(), d.state["output"].clone()));
+                ToolResult::json(Value::Object(outputs.collect()))
+            } else {
+                all.first_mut().map(last_of).unwrap_or_default()
             };
             for (step, done) in steps.iter().zip(all) {
                 kept += weigh(&done.state);
@@ -149,7 +148,7 @@ impl Run<'_> {
             fields.insert("error".to_owned(), json!(failure));
         }
         Ok(Done {
-            state: state(output, failure.as_deref()),
+            state: state(&output, failure.as_deref()),
             report,
             warnings: result.iter().flat_map(|r| noted(step, r)).collect(),
             result,
@@ -200,7 +199,7 @@ impl Run<'_> {
             fields.insert("error".to_owned(), json!(failure));
         }
         Ok(Done {
-            state: state(Value::Array(outputs), first_failure.as_deref()),
+            state: state(&Value::Array(outputs), first_failure.as_deref()),
             report,
             result: None,
             warnings,
@@ -255,16 +254,18 @@ impl Run<'_> {
         let stops =
             self.context.cancel.is_cancelled() || matches!(fault.kind(), FaultKind::Interrupted(_));
         let output = match &step.on_error {
+            // The limit or person that stopped the pipeline has the word; this is where it was.
+            _ if stops => return Err(fault.detail(format!("{} was running", title(step)))),
             OnError::Fail => return Err(fault),
-            _ if stops => return Err(fault),
             OnError::Continue => Value::Null,
             OnError::Default(value) => {
                 let value = value.fill(&view);
                 value.map_err(|why| Fault::tool(inside(step, item, &why)))?.unwrap_or_default()
             }
         };
-        self.log("warning", format!("{fault}; going on"));
-        Ok((output, Some(fault.to_string()), None))
+        let words = in_words(&fault);
+        self.log("warning", format!("{words}; going on"));
+        Ok((output, Some(words), None))
     }
 
     fn progress(&self, share: f64, message: String) {
@@ -289,8 +290,15 @@ fn last_of(done: &mut Done) -> ToolResult {
     done.result.take().unwrap_or_else(|| ToolResult::json(output()))
 }
 
-fn state(output: Value, failure: Option<&str>) -> Value {
+fn state(output: &Value, failure: Option<&str>) -> Value {
     json!({ "output": output, "error": failure, "success": failure.is_none(), "skipped": false })
+}
+
+/// A failure on one line, with the beginning of its evidence: what `{step.error}` says.
+fn in_words(fault: &Fault) -> String {
+    const EVIDENCE: usize = 3;
+    let lines: Vec<&str> = fault.detail_lines().iter().take(EVIDENCE).map(String::as_str).collect();
+    if lines.is_empty() { fault.to_string() } else { format!("{fault}: {}", lines.join("; ")) }
 }
 
 fn inside(step: &Step, item: Option<usize>, why: &str) -> String {

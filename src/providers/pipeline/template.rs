@@ -23,9 +23,9 @@ pub(super) enum Template {
     /// Text around placeholders.
     Text(Vec<Part>),
     /// A list of templates.
-    List(Vec<Template>),
+    List(Vec<Self>),
     /// An object of templates. Keys are never templates.
-    Map(Vec<(String, Template)>),
+    Map(Vec<(String, Self)>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
