@@ -105,11 +105,11 @@ fn a_project_hands_out_nothing_but_itself() {
     .unwrap();
     room.file(
         "tools.yaml",
-        "scopes: { OWN: ~, AGENT_DATA_DIR: ~ }
+        "scopes: { OWN: '~', AGENT_DATA_DIR: '~' }
 components:
   - { name: a, type: files, root_dir: data }
   - { name: b, type: files, root_dir: data/home }
-  - { name: c, type: files, root_dir: ~ }
+  - { name: c, type: files, root_dir: '~' }
   - { name: d, type: files, scope: OWN }
 ",
     );

@@ -12,6 +12,7 @@ use super::job::Job;
 use super::root::Root;
 use super::table::Operation;
 use super::{info, list, read, search, transfer, write};
+use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
     Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus,
@@ -103,7 +104,7 @@ fn choose(spec: &ToolSpec, entry: &Entry) -> Result<Vec<Chosen>, Vec<Problem>> {
     if entry.access != Access::Read {
         return Ok(chosen);
     }
-    let at = spec.entry.get("access").map_or_else(|| spec.place.clone(), |node| node.place());
+    let at = spec.entry.get("access").map_or_else(|| spec.place.clone(), Node::place);
     let contradictions: Vec<Problem> = chosen
         .iter()
         .filter(|tool| Operation::named(tool.offer.name).is_some_and(Operation::writes))
@@ -211,7 +212,7 @@ impl ToolProvider for FilesProvider {
             let inside = Inside::read(text, self.root.spellings())?;
             paths.insert(names[0].to_owned(), Value::String(inside.shown()));
         }
-        let word = format!("{operation:?}").to_lowercase();
+        let word = operation.word();
         let shown: Vec<&str> = paths.values().filter_map(Value::as_str).collect();
         let root = self.root.shown();
         let summary = format!("{word} {} in {root}", shown.join(" to "));

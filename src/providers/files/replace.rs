@@ -58,6 +58,11 @@ impl<'a> Target<'a> {
         let Some((parent, name)) = path.split() else {
             return Err(Fault::tool(format!("'{}' is a directory, not a file", path.shown())));
         };
+        if name == TEMPORARY {
+            return Err(Fault::denied(format!(
+                "the name '{TEMPORARY}' is taken by toolhost itself"
+            )));
+        }
         let fault = |error: io::Error| job.fault("write", path.path(), &error);
         let top = job.dir()?;
         let parent =

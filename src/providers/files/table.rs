@@ -1,6 +1,6 @@
 //! The operations, their names in both vocabularies, and what is said about each.
 //!
-//! One operation has two sets of names: the short ones of components, and those of LangChain's
+//! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
 //! and arguments are translated here and in `arguments`; nothing else knows of the two.
 
@@ -110,6 +110,22 @@ impl Operation {
         })
     }
 
+    /// Its short name.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Search => "search",
+            Self::Info => "info",
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Edit => "edit",
+            Self::Copy => "copy",
+            Self::Move => "move",
+            Self::Delete => "delete",
+        }
+    }
+
     /// Whether it changes anything.
     pub(super) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
@@ -160,7 +176,7 @@ impl Operation {
     }
 
     /// The truth about its effects. What replaces or deletes is destructive; adding to a file is
-    /// not, and neither is safe to repeat when a second time does something else: LangChain's
+    /// not, and neither is safe to repeat when a second time does something else: `LangChain`'s
     /// `write_file` can add too.
     pub(super) fn annotations(self, words: Vocabulary) -> Annotations {
         let writes = self.writes();
@@ -210,7 +226,10 @@ impl Operation {
             Self::List => object(
                 &[
                     (directory, directory_of("list")),
-                    ("recursive", flag("Whether to list the directories in it too")),
+                    (
+                        "recursive",
+                        flag("Whether to list the directories in it too, but those named .git"),
+                    ),
                     ("limit", limit),
                 ],
                 &[],

@@ -164,6 +164,8 @@ async fn what_a_dead_writer_left_is_removed_by_the_next() {
     let bench = bench(|d| std::fs::write(d.join(".toolhost-write.tmp"), "half").unwrap());
     call(&bench, "write", json!({ "path": "a", "text": "x" })).await;
     assert_eq!(names(&inside(&bench)), ["a"]);
+    let told = call(&bench, "write", json!({ "path": ".toolhost-write.tmp", "text": "x" })).await;
+    assert!(told.starts_with("6: "), "{told}");
 }
 
 #[tokio::test]

@@ -34,6 +34,10 @@ async fn what_does_not_fit_is_cut_and_can_be_read_on_to_the_last_byte() {
     let first = call(&bench, "read", json!({ "path": "lines" })).await;
     assert_eq!(first, "123\n456\n\n[lines 1 to 2 of 16 B; go on with offset=3]");
     assert_eq!(call(&bench, "read", json!({ "path": "lines", "offset": 3 })).await, "789\nabc\n");
+    for whole in ["1234567890", "12345678\n9", "1234\n6789\n", "123456789\n"] {
+        std::fs::write(inside(&bench).join("fits"), whole).unwrap();
+        assert_eq!(call(&bench, "read", json!({ "path": "fits" })).await, whole);
+    }
     let (mut whole, mut at) = (String::new(), 0);
     loop {
         let arguments = json!({ "path": "long", "byte_offset": at });
