@@ -1,5 +1,6 @@
 //! Real interpreters, in directories of their own.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -427,9 +428,9 @@ async fn what_cannot_be_imported_says_what_is_missing() {
         let fault = bench.call(name, json!({})).await.unwrap_err();
         let message = fault.message().replace(&dir, "DIR");
         let message = message.split(" but ").next().unwrap();
-        text += &format!("{} {message}", fault.kind().exit_code());
+        write!(text, "{} {message}", fault.kind().exit_code()).unwrap();
         if let Some(hint) = fault.hint_text().filter(|hint| !hint.contains("pip")) {
-            text += &format!(" ({hint})");
+            write!(text, " ({hint})").unwrap();
         }
         text.push('\n');
     }
