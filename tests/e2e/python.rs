@@ -40,14 +40,14 @@ async def query_handler(input, context):
     return ToolResult(output={"sql": input["sql"], "session": context.session_id})
 "#;
 
-const CALCULATOR: &str = r#"
+const CALCULATOR: &str = r"
 tools:
   - name: calculator
     description: Perform mathematical calculations
     module: src.tools.core.calculator_tool
     function: calculate
     parameters_schema: { type: object, properties: { expression: { type: string } }, required: [expression] }
-"#;
+";
 
 fn of(finished: &Finished) -> Value {
     serde_json::from_str(&finished.out()).unwrap_or_else(|why| panic!("{why}\n{finished}"))

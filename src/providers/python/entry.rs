@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use super::workers::Key;
 use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{Problem, Safety, ToolScope};
@@ -46,6 +48,8 @@ pub(super) struct Entry {
     pub(super) by_session: bool,
     /// Whether it may start an interpreter.
     pub(super) trust: Trust,
+    /// What its worker is made for, once that was found out.
+    pub(super) key: OnceLock<Key>,
 }
 
 /// Reads an entry.
@@ -86,6 +90,7 @@ pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
         trust: spec.trust.clone(),
+        key: OnceLock::new(),
     })
 }
 

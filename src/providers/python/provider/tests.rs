@@ -1,5 +1,6 @@
 //! Real interpreters, in directories of their own.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -100,9 +101,16 @@ def spin(context):
     while True:
         pass
 
-def sleep(context):
-    context.log("waiting")
-    time.sleep(60)
+def stubborn(context):
+    told = False
+    while True:
+        try:
+            if not told:
+                told = True
+                context.log("waiting")
+            time.sleep(60)
+        except BaseException:
+            pass
 
 class Odd:
     def __str__(self):
@@ -336,10 +344,10 @@ async fn a_function_in_python_code_stops_and_the_worker_stays() {
 
 #[tokio::test]
 async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
-    let bench = bench(&["sleep", "count", "wait_at_gate"]);
+    let bench = bench(&["stubborn", "count", "wait_at_gate"]);
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
     let (context, cancel) = cancellable(&bench);
-    let sleep = bench.call_in(&context, "sleep", json!({}));
+    let stubborn = bench.call_in(&context, "stubborn", json!({}));
     let other = bench.call("wait_at_gate", json!({}));
     let stop = async {
         while bench.events().iter().filter(|event| event.contains("waiting")).count() < 2 {
@@ -347,10 +355,10 @@ async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
         }
         cancel.cancel();
     };
-    let (sleep, other, ()) = tokio::join!(sleep, other, stop);
-    assert!(matches!(sleep.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    let (stubborn, other, ()) = tokio::join!(stubborn, other, stop);
+    assert!(matches!(stubborn.unwrap_err().kind(), FaultKind::Interrupted(_)));
     let other = other.unwrap_err();
-    assert!(other.message().contains("'sleep' did not stop when it was told to"), "{other}");
+    assert!(other.message().contains("'stubborn' did not stop when it was told to"), "{other}");
     // The next call has a worker again, as often as this happens.
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
 }
@@ -427,9 +435,9 @@ async fn what_cannot_be_imported_says_what_is_missing() {
         let fault = bench.call(name, json!({})).await.unwrap_err();
         let message = fault.message().replace(&dir, "DIR");
         let message = message.split(" but ").next().unwrap();
-        text += &format!("{} {message}", fault.kind().exit_code());
+        write!(text, "{} {message}", fault.kind().exit_code()).unwrap();
         if let Some(hint) = fault.hint_text().filter(|hint| !hint.contains("pip")) {
-            text += &format!(" ({hint})");
+            write!(text, " ({hint})").unwrap();
         }
         text.push('\n');
     }
