@@ -120,6 +120,7 @@ impl Loader<'_> {
             duplicates,
             schemas: None,
             defaults: None,
+            written_defaults: None,
         }
     }
 
@@ -134,6 +135,7 @@ impl Loader<'_> {
         }
         file.schemas = root.get("schemas").cloned();
         file.defaults = root.get("defaults").cloned();
+        file.written_defaults.clone_from(&file.defaults);
         if let Some(defaults) = &mut file.defaults {
             let expander =
                 super::expand::Expander { environment: self.environment, base_dir: &file.base_dir };

@@ -137,7 +137,7 @@ pub struct Site<'a> {
     pub environment: &'a dyn Environment,
     /// The entry as it is written, before variables are filled in.
     pub written: &'a Node,
-    /// The defaults of its file, with variables filled in.
+    /// The defaults of its file, as they are written.
     pub defaults: Option<&'a Node>,
 }
 

@@ -17,6 +17,7 @@ mod faults;
 mod fixture;
 mod hostile;
 mod hostile_text;
+mod http;
 mod processes;
 mod readme;
 mod records;

@@ -41,6 +41,8 @@ pub(super) struct FileContext<'a> {
     /// The file's `schemas`, `defaults`.
     pub schemas: Option<Node>,
     pub defaults: Option<Node>,
+    /// The defaults before variables were filled in.
+    pub written_defaults: Option<Node>,
 }
 
 impl FileContext<'_> {

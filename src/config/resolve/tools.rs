@@ -118,7 +118,7 @@ fn resolve(
                 base_dir: &file.base_dir,
                 environment: file.environment,
                 written: &written,
-                defaults: file.defaults.as_ref(),
+                defaults: file.written_defaults.as_ref(),
             };
             let lines = starts(&entry, &site);
             if lines.is_empty() {

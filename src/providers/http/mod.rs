@@ -20,6 +20,9 @@ mod target;
 mod template;
 mod trust;
 
+#[cfg(test)]
+mod tests;
+
 use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
 

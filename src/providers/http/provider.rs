@@ -75,11 +75,8 @@ fn complete(definition: &mut ToolDefinition, entry: &Entry, trust: &Trust) {
     }
     annotations.open_world.get_or_insert(true);
     definition.touches.push(format!("sends {method} requests to {place}"));
-    for (name, template) in &entry.headers {
-        for secret in template.secrets() {
-            definition.touches.push(format!("sends {secret} in the header {name}"));
-        }
-    }
+    let handed = entry.hands_out.iter();
+    definition.touches.extend(handed.map(|(secret, place)| format!("sends {secret} in {place}")));
     if let Err(fault) = permit(trust) {
         definition.status = ToolStatus::Unavailable;
         definition.unavailable = Some(fault);

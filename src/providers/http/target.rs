@@ -87,6 +87,11 @@ impl Target {
         self.segments.iter().flat_map(Template::arguments)
     }
 
+    /// The references whose values stand in its path.
+    pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flat_map(Template::secrets)
+    }
+
     /// The templates of its query.
     pub(super) fn query_templates(&self) -> impl Iterator<Item = &Template> {
         self.query.iter().filter_map(|pair| match pair {
