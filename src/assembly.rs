@@ -54,7 +54,14 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<Kind> {
-    vec![builtin::kind(), command::kind(), http::kind()]
+    let mut kinds = vec![builtin::kind(), command::kind(), http::kind()];
+    // Kinds that a build may be without.
+    let optional: &[fn() -> Kind] = &[
+        #[cfg(feature = "openapi")]
+        crate::providers::openapi::kind,
+    ];
+    kinds.extend(optional.iter().map(|kind| kind()));
+    kinds
 }
 
 /// How files speak of each kind.

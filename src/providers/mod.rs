@@ -9,6 +9,8 @@ pub mod builtin;
 pub mod command;
 pub mod http;
 pub mod mcp;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 
 #[cfg_attr(not(test), expect(dead_code, reason = "no kind in this build selects yet"))]
 mod toolkit;

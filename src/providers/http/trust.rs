@@ -10,7 +10,7 @@ use crate::config::node::{Node, NodeValue};
 use crate::config::spec::Site;
 
 /// Lines about the credentials that an entry would send, and to whom.
-pub(super) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
+pub(in crate::providers) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let written = site.written;
     for (key, node) in written.entries() {

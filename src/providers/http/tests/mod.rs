@@ -5,6 +5,8 @@ mod entries;
 mod repeats;
 mod requests;
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::model::{Fault, FaultKind, ToolResult};
@@ -15,7 +17,7 @@ use crate::providers::bench::Bench;
 fn bench(base: &str, keys: &str) -> Bench {
     let mut yaml = "tools:\n  - name: t\n".to_owned();
     for line in keys.lines() {
-        yaml.push_str(&format!("    {}\n", line.replace("URL", base)));
+        writeln!(yaml, "    {}", line.replace("URL", base)).unwrap();
     }
     Bench::prepared(&super::kind(), &yaml, |dir, environment| {
         std::fs::write(dir.join("token"), "from-a-file\n").unwrap();
