@@ -61,7 +61,7 @@ pub struct Assembly {
 pub fn kinds() -> Vec<Kind> {
     // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
     // when no Python module is there.
-    vec![
+    let mut kinds = vec![
         builtin::kind(),
         command::kind(),
         python::kind(),
@@ -70,7 +70,14 @@ pub fn kinds() -> Vec<Kind> {
         storage::kind(),
         mailbox::kind(),
         pipeline::kind(),
-    ]
+    ];
+    // Kinds that a build may be without.
+    let optional: &[fn() -> Kind] = &[
+        #[cfg(feature = "openapi")]
+        crate::providers::openapi::kind,
+    ];
+    kinds.extend(optional.iter().map(|kind| kind()));
+    kinds
 }
 
 /// How files speak of each kind.

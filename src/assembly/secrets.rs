@@ -50,10 +50,14 @@ impl Secrets {
     fn of_server(&mut self, server: &ServerSpec) {
         match &server.endpoint {
             Endpoint::Stdio { env, .. } => {
-                env.iter().for_each(|(name, value)| self.variable(name, value.expose_secret()));
+                for (name, value) in env {
+                    self.variable(name, value.expose_secret());
+                }
             }
             Endpoint::Http { headers, auth, .. } => {
-                headers.iter().for_each(|(name, value)| self.header(name, value.expose_secret()));
+                for (name, value) in headers {
+                    self.header(name, value.expose_secret());
+                }
                 if let AuthSpec::Bearer { token, variable } = auth {
                     self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
                 }
@@ -107,10 +111,14 @@ impl Secrets {
                 }
             }
             NodeValue::List(items) => {
-                items.iter().for_each(|item| self.references(item, environment));
+                for item in items {
+                    self.references(item, environment);
+                }
             }
             NodeValue::Map(entries) => {
-                entries.iter().for_each(|(_, value)| self.references(value, environment));
+                for (_, value) in entries {
+                    self.references(value, environment);
+                }
             }
             _ => {}
         }

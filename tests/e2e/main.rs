@@ -20,6 +20,7 @@ mod fixture;
 mod history;
 mod hostile;
 mod hostile_text;
+mod http;
 mod pipelines;
 mod processes;
 mod python;

@@ -107,7 +107,7 @@ fn resolve(
                 environment: file.environment,
                 written: &written,
                 scopes: &file.scopes,
-                defaults: file.defaults.as_ref(),
+                defaults: file.written_defaults.as_ref(),
             };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
