@@ -279,6 +279,7 @@ mod tests {
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
           audit        Show the calls that were made and refused
+          history      Show calls of the past, call again, compare results
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell

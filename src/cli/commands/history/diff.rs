@@ -163,7 +163,19 @@ mod tests {
         };
         let (then, now) = (text("then"), text("now"));
         let diff = TextDiff::from_lines(&then, &now);
-        assert_snapshot!(Palette::default().page(&page(&diff, "a", "b")), @"");
+        assert_snapshot!(Palette::default().page(&page(&diff, "a", "b")), @r"
+        --- a
+        +++ b
+        @@ lines 7-13, now 7-13 @@
+         7
+         8
+         9
+        -ten then␛
+        +ten now␛
+         11
+         12
+         13
+        ");
     }
 
     #[test]
