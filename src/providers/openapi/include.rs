@@ -97,12 +97,10 @@ fn unknown(all: &[Operation], key: &str, text: &str) -> Problem {
         _ => "path like",
     };
     let problem = Problem::error(format!("the document has no {what} '{text}'"));
-    match suggestion(text, known.iter().copied()) {
-        Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-        None => {
-            let mut some: Vec<&str> = known.into_iter().take(12).collect();
-            some.dedup();
-            problem.hint(format!("there are {}", some.join(", ")))
-        }
+    if let Some(meant) = suggestion(text, known.iter().copied()) {
+        return problem.hint(format!("did you mean '{meant}'?"));
     }
+    let mut some: Vec<&str> = known.into_iter().take(12).collect();
+    some.dedup();
+    problem.hint(format!("there are {}", some.join(", ")))
 }
