@@ -279,6 +279,7 @@ mod tests {
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
           audit        Show the calls that were made and refused
+          history      Show calls of the past, call again, compare results
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell
@@ -287,21 +288,26 @@ mod tests {
           -V, --version  Print version
 
         Global options:
-          -h, --help             Print help
-              --tools <FILE>     Read internal tools from this file, and look for no other configuration
-              --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
-              --profile <NAME>   Show and call only what this profile contains
-              --json             Print JSON; the same as -o json
-          -o, --output <FORMAT>  Print in this format [possible values: text, json, yaml, table, raw, names]
-          -q, --quiet            Print results and failures only
-          -v, --verbose...       Say more: progress and log lines of tools and servers
-              --color <WHEN>     When to use colour [possible values: auto, always, never]
-              --ascii            Draw with ASCII characters only
-              --plain            No colour, no repainting, and nothing cut to the width of the terminal
-              --strict           Let any problem in a configuration file fail the command
-              --trust            Trust what the project's files would start, for this run
-              --insecure         Do not verify TLS certificates, for this run
-              --require-record   Refuse a call that cannot be recorded in the audit log
+          -h, --help                   Print help
+              --tools <FILE>           Read internal tools from this file, and look for no other
+                                       configuration
+              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
+                                       other configuration
+              --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --profile <NAME>         Show and call only what this profile contains
+              --json                   Print JSON; the same as -o json
+          -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
+                                       names]
+          -q, --quiet                  Print results and failures only
+          -v, --verbose...             Say more: progress and log lines of tools and servers
+              --color <WHEN>           When to use colour [possible values: auto, always, never]
+              --ascii                  Draw with ASCII characters only
+              --plain                  No colour, no repainting, and nothing cut to the width of the
+                                       terminal
+              --strict                 Let any problem in a configuration file fail the command
+              --trust                  Trust what the project's files would start, for this run
+              --insecure               Do not verify TLS certificates, for this run
+              --require-record         Refuse a call that cannot be recorded in the audit log
 
         Call 'toolhost COMMAND --help' for the options of one command.
 
@@ -347,26 +353,32 @@ mod tests {
               --query <EXPR>         Print what this jq expression makes of the result
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
               --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  A variable for the tool; repeatable
+              --context <KEY=VALUE>  A variable for the tool (KEY=VALUE), or metadata of the call
+                                     (KEY:=JSON); repeatable
               --session <ID>         The session the call belongs to
               --ignore-tool-error    Exit with 0 although the tool says no
 
         Global options:
-          -h, --help             Print help
-              --tools <FILE>     Read internal tools from this file, and look for no other configuration
-              --mcp <FILE>       Read MCP servers from this file, and look for no other configuration
-              --profile <NAME>   Show and call only what this profile contains
-              --json             Print JSON; the same as -o json
-          -o, --output <FORMAT>  Print in this format [possible values: text, json, yaml, table, raw, names]
-          -q, --quiet            Print results and failures only
-          -v, --verbose...       Say more: progress and log lines of tools and servers
-              --color <WHEN>     When to use colour [possible values: auto, always, never]
-              --ascii            Draw with ASCII characters only
-              --plain            No colour, no repainting, and nothing cut to the width of the terminal
-              --strict           Let any problem in a configuration file fail the command
-              --trust            Trust what the project's files would start, for this run
-              --insecure         Do not verify TLS certificates, for this run
-              --require-record   Refuse a call that cannot be recorded in the audit log
+          -h, --help                   Print help
+              --tools <FILE>           Read internal tools from this file, and look for no other
+                                       configuration
+              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
+                                       other configuration
+              --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --profile <NAME>         Show and call only what this profile contains
+              --json                   Print JSON; the same as -o json
+          -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
+                                       names]
+          -q, --quiet                  Print results and failures only
+          -v, --verbose...             Say more: progress and log lines of tools and servers
+              --color <WHEN>           When to use colour [possible values: auto, always, never]
+              --ascii                  Draw with ASCII characters only
+              --plain                  No colour, no repainting, and nothing cut to the width of the
+                                       terminal
+              --strict                 Let any problem in a configuration file fail the command
+              --trust                  Trust what the project's files would start, for this run
+              --insecure               Do not verify TLS certificates, for this run
+              --require-record         Refuse a call that cannot be recorded in the audit log
 
         Arguments:
           key=value     converted only as the tool's schema says: 12 stays text where it wants text

@@ -226,7 +226,7 @@ fn bounded(value: &impl Serialize, limit: usize) -> Result<Box<RawValue>, Vec<u8
     if serde_json::to_writer(&mut room, value).is_err() {
         return Err(room.bytes);
     }
-    let text = String::from_utf8(room.bytes).map_err(|error| error.into_bytes())?;
+    let text = String::from_utf8(room.bytes).map_err(std::string::FromUtf8Error::into_bytes)?;
     RawValue::from_string(text).map_err(|error| error.to_string().into_bytes())
 }
 
@@ -271,13 +271,13 @@ mod tests {
     fn a_call_is_one_line() {
         let arguments = json!({ "key": "a\nb", "n": 1.10 });
         let result = ToolResult::text("hi");
-        insta::assert_snapshot!(written(&row(arguments.as_object().unwrap(), Some(&result))), @"");
+        insta::assert_snapshot!(written(&row(arguments.as_object().unwrap(), Some(&result))), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
         let failed = Row {
             fault: Some(("timeout", "too late")),
             server: Some("s"),
             ..row(arguments.as_object().unwrap(), None)
         };
-        insta::assert_snapshot!(written(&failed), @"");
+        insta::assert_snapshot!(written(&failed), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
     }
 
     #[test]

@@ -188,13 +188,42 @@ pub(super) mod tests {
     fn identities_are_as_short_as_they_can_be() {
         let entries =
             [entry("01a20080-e187-7720-ba10", false), entry("01a20080-e187-7730-ba10", true)];
-        assert_snapshot!(shown(&page(&entries, None)), @"");
+        assert_snapshot!(shown(&page(&entries, None)), @r"
+        ID                 TIME                 TOOL        OUTCOME  DURATION  ARGUMENTS
+        01a20080-e187-772  2026-11-21 23:46:16  notes-read  ok        1.50 ms  key=a␛[0m
+        01a20080-e187-773  2026-11-21 23:46:16  notes-read  tool      1.50 ms  key=a␛[0m
+        ");
         assert_eq!(short_id(&entries[..1]), SHORT_ID);
         assert_eq!(short_id(&[]), 0);
     }
 
     #[test]
     fn one_call_is_shown_whole_and_safe() {
-        assert_snapshot!(shown(&whole(&entry("01a20080", true), Some(60))), @"");
+        assert_snapshot!(shown(&whole(&entry("01a20080", true), Some(60))), @r#"
+        notes-read
+          id           01a20080
+          time         2026-11-21 23:46:16
+          duration     1.50 ms
+          attempts     1
+          session      s
+          decision     allowed
+          fingerprint  sha256:00
+
+        Arguments
+          {
+            "key": "a\u001b[0m"
+          }
+
+        Failure
+          tool: no
+
+        Result
+          {
+            "a": [
+              1
+            ]
+          }
+          (2.0 KiB, text, only the beginning was kept)
+        "#);
     }
 }

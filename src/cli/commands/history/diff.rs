@@ -57,13 +57,12 @@ struct Side {
 pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let entry = super::entry(&args.id, context)?;
-    let now = match &args.other {
-        Some(other) => Side::of(&super::entry(other, context)?),
-        None => {
-            let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
-            let request = CallRequest { assume_yes: args.yes, ..request };
-            Side::now(&assembly.host.call(request).await?)
-        }
+    let now = if let Some(other) = &args.other {
+        Side::of(&super::entry(other, context)?)
+    } else {
+        let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
+        let request = CallRequest { assume_yes: args.yes, ..request };
+        Side::now(&assembly.host.call(request).await?)
     };
     let then = Side::of(&entry);
     if then.cut || now.cut {
@@ -163,7 +162,19 @@ mod tests {
         };
         let (then, now) = (text("then"), text("now"));
         let diff = TextDiff::from_lines(&then, &now);
-        assert_snapshot!(Palette::default().page(&page(&diff, "a", "b")), @"");
+        assert_snapshot!(Palette::default().page(&page(&diff, "a", "b")), @r"
+        --- a
+        +++ b
+        @@ lines 7-13, now 7-13 @@
+         7
+         8
+         9
+        -ten then␛
+        +ten now␛
+         11
+         12
+         13
+        ");
     }
 
     #[test]
