@@ -76,6 +76,19 @@ pub struct OutcomeRow<'a> {
     pub attempts: u32,
     /// Bytes of the result as JSON.
     pub bytes: u64,
+    /// What was refused: such a call has no intent that would tell it.
+    pub refused: Option<RefusedRow<'a>>,
+}
+
+/// A call that was refused before it began.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedRow<'a> {
+    /// `internal` or `mcp`.
+    pub source: &'a str,
+    /// The session.
+    pub session: &'a str,
+    /// The arguments, secrets masked.
+    pub arguments: &'a JsonObject,
 }
 
 /// Where rows are appended; opened with the first one.
@@ -140,6 +153,15 @@ impl AuditLog {
                 duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
                 attempts: row.attempts,
                 bytes: row.bytes,
+                source: row.refused.map(|refused| refused.source),
+                session: row.refused.map(|refused| cut(refused.session)),
+                arguments: match row.refused {
+                    Some(refused) => Some(
+                        bounded(refused.arguments)
+                            .map_err(|e| AppendError::Failed(e.to_string()))?,
+                    ),
+                    None => None,
+                },
             },
         )
     }
@@ -208,6 +230,12 @@ struct Outcome<'a> {
     duration_us: u64,
     attempts: u32,
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Box<RawValue>>,
 }
 
 /// The arguments as JSON, or what fits of them inside a marker that is valid JSON too.
@@ -282,6 +310,7 @@ mod tests {
                 duration: Duration::from_millis(3),
                 attempts: 2,
                 bytes: 0,
+                refused: None,
             },
         )
         .unwrap();

@@ -108,7 +108,7 @@ impl Filter {
             || call.decision.as_deref().unwrap_or(if call.refused() { "refused" } else { "" });
         self.since.is_none_or(|since| call.at >= since)
             && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &call.tool))
-            && !(self.failed && !call.failed())
+            && (!self.failed || call.failed())
             && self.session.as_ref().is_none_or(|session| call.session.as_ref() == Some(session))
             && self.decision.as_ref().is_none_or(|words| said().contains(words.as_str()))
     }
@@ -310,7 +310,7 @@ impl Row {
     fn begin(self, call: &mut AuditedCall) {
         let outcome = call.outcome.take();
         let clock_back = call.clock_back;
-        *call = AuditedCall { outcome, clock_back, ..self.alone() };
+        *call = AuditedCall { clock_back, outcome, ..self.alone() };
     }
 
     /// What this line tells by itself.

@@ -5,6 +5,9 @@
 //! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
 //! all No.
 
+mod approval;
+mod dialogue;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use async_trait::async_trait;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio_util::sync::CancellationToken;
 
-use super::output::{Door, Label, Line, Page, json};
+use super::output::{Door, Label, Line, Page};
 use crate::config::spec::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 
@@ -21,8 +24,6 @@ use crate::host::approval::{Approval, ApprovalRequest, Approver};
 const TERMINAL: &str = "/dev/tty";
 /// The longest secret that is read.
 const MAX_SECRET: u64 = 64 * 1024;
-/// The longest answer that is read.
-const MAX_ANSWER: u64 = 256;
 
 /// Whether there is a person to ask.
 pub fn is_possible() -> bool {
@@ -48,19 +49,18 @@ impl TerminalApprover {
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
-        ask(Arc::clone(&self.door), approval_page(request)).await
+        ask(Arc::clone(&self.door), approval::question(request)).await
     }
 }
 
 /// Asks whether something may be started, now and from now on.
 pub async fn ask_trust(door: Arc<Door>, request: TrustRequest) -> Approval {
-    ask(door, trust_page(&request)).await
+    ask(door, Question::short(trust_page(&request), "Allow exactly this from now on?")).await
 }
 
 /// Asks a yes or no question below a page.
-pub async fn confirm(door: Arc<Door>, mut page: Page, question: &str) -> Approval {
-    page.push(answers(question));
-    ask(door, page).await
+pub async fn confirm(door: Arc<Door>, page: Page, question: &'static str) -> Approval {
+    ask(door, Question::short(page, question)).await
 }
 
 /// Asks for a secret; what is typed is not shown. `None` when nothing was given, nobody is there,
@@ -117,58 +117,31 @@ impl Drop for Hidden {
     }
 }
 
+/// Something a person says yes or no to.
+struct Question {
+    /// What it is about.
+    page: Page,
+    /// The same at length, when there is more to know.
+    whole: Option<Page>,
+    /// The question itself.
+    words: &'static str,
+}
+
+impl Question {
+    /// A question about which there is no more to know than `page` says.
+    fn short(page: Page, words: &'static str) -> Self {
+        Self { page, whole: None, words }
+    }
+}
+
 /// Shows a question and waits for the answer. The wait is on a thread of its own, which a signal
 /// leaves behind: reading a terminal cannot be called off.
-async fn ask(door: Arc<Door>, question: Page) -> Approval {
-    let Ok(mut terminal) = terminal() else { return Approval::Nobody };
+async fn ask(door: Arc<Door>, question: Question) -> Approval {
+    let Ok(terminal) = terminal() else { return Approval::Nobody };
     let answer = tokio::task::spawn_blocking(move || {
-        // What was typed before the question was shown is no answer to it.
-        let _typed_ahead =
-            rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush);
-        if door.ask(&question, &mut terminal).is_err() {
-            return Approval::Nobody;
-        }
-        let mut line = String::new();
-        let read = BufReader::new(terminal.take(MAX_ANSWER)).read_line(&mut line);
-        if line.ends_with('\n') {
-            door.answered();
-        }
-        if read.is_ok() && is_yes(&line) { Approval::Granted } else { Approval::Refused }
+        dialogue::hold(&door, terminal, question).unwrap_or(Approval::Nobody)
     });
     answer.await.unwrap_or(Approval::Refused)
-}
-
-/// Only a whole, explicit yes counts.
-fn is_yes(line: &str) -> bool {
-    // Without its line break the line was cut short by the end of input.
-    line.ends_with('\n') && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
-}
-
-fn approval_page(request: &ApprovalRequest<'_>) -> Page {
-    let mut page = Page::from(
-        Line::plain("Call ")
-            .then(Label::Name, request.definition.name.full())
-            .then(Label::Plain, "?"),
-    );
-    page.push(Line::of(Label::Dim, "because ").then(Label::Plain, &request.reason).indented(2));
-    for touch in &request.definition.touches {
-        page.push(Line::of(Label::Dim, "touches ").then(Label::Plain, touch).indented(2));
-    }
-    if request.arguments.is_empty() {
-        page.push(Line::of(Label::Dim, "without arguments").indented(2));
-    }
-    for (key, value) in request.arguments {
-        // Every character of what would be sent is shown.
-        let value = json::pretty(value);
-        let mut lines = value.lines();
-        let first = lines.next().unwrap_or_default();
-        page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(2));
-        for line in lines {
-            page.push(Line::plain(line).indented(2));
-        }
-    }
-    page.push(answers("Call it?"));
-    page
 }
 
 fn trust_page(request: &TrustRequest) -> Page {
@@ -185,12 +158,7 @@ fn trust_page(request: &TrustRequest) -> Page {
             page.push(Line::of(Label::Dim, line).indented(2));
         }
     }
-    page.push(answers("Allow exactly this from now on?"));
     page
-}
-
-fn answers(question: &str) -> Line {
-    Line::of(Label::Heading, question).then(Label::Plain, " Type yes or no [no]:")
 }
 
 #[cfg(test)]
@@ -198,45 +166,9 @@ mod tests {
     use std::path::PathBuf;
 
     use insta::assert_snapshot;
-    use serde_json::json;
 
     use super::super::output::Palette;
     use super::*;
-    use crate::model::{Origin, Source, ToolDefinition, ToolName};
-
-    #[test]
-    fn only_an_explicit_yes_counts() {
-        for yes in ["y\n", "Yes\n", " YES \n"] {
-            assert!(is_yes(yes), "{yes:?}");
-        }
-        for no in ["", "\n", "n\n", "y", "yes please\n", "yy\n", "ja\n"] {
-            assert!(!is_yes(no), "{no:?}");
-        }
-    }
-
-    #[test]
-    fn the_question_shows_everything_that_would_be_sent() {
-        let origin = Origin::Server("files".to_owned());
-        let name = ToolName::of("files", "delete");
-        let mut definition = ToolDefinition::new(name, Source::Mcp, "mcp", origin);
-        definition.touches = vec!["the server 'files'".to_owned()];
-        let arguments = json!({ "path": "/tmp/\u{1b}[8mx", "options": { "force": true } });
-        let request = ApprovalRequest {
-            definition: &definition,
-            arguments: arguments.as_object().unwrap(),
-            reason: "the server says it is destructive".to_owned(),
-        };
-        assert_snapshot!(Palette::default().page(&approval_page(&request)), @r#"
-        Call files-delete?
-          because the server says it is destructive
-          touches the server 'files'
-          path = "/tmp/\u001b[8mx"
-          options = {
-            "force": true
-          }
-        Call it? Type yes or no [no]:
-        "#);
-    }
 
     #[test]
     fn a_changed_entry_shows_what_was_allowed_before() {
@@ -252,7 +184,6 @@ mod tests {
           command: npx -y server@2
         This changed since it was allowed. Before:
           command: npx -y server@1
-        Allow exactly this from now on? Type yes or no [no]:
         ");
     }
 }

@@ -226,7 +226,7 @@ fn bounded(value: &impl Serialize, limit: usize) -> Result<Box<RawValue>, Vec<u8
     if serde_json::to_writer(&mut room, value).is_err() {
         return Err(room.bytes);
     }
-    let text = String::from_utf8(room.bytes).map_err(|error| error.into_bytes())?;
+    let text = String::from_utf8(room.bytes).map_err(std::string::FromUtf8Error::into_bytes)?;
     RawValue::from_string(text).map_err(|error| error.to_string().into_bytes())
 }
 

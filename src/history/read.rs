@@ -111,7 +111,7 @@ impl Filter {
     fn wants(&self, entry: &Entry) -> bool {
         self.since.is_none_or(|since| entry.unix >= since)
             && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &entry.tool))
-            && !(self.failed && entry.fault.is_none())
+            && (!self.failed || entry.fault.is_some())
             && self.session.as_ref().is_none_or(|session| entry.session.as_ref() == Some(session))
     }
 }

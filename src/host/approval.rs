@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::model::{JsonObject, ToolDefinition};
+use crate::model::{Fault, JsonObject, ToolDefinition};
+use crate::provider::Preview;
 
 /// What a person is asked to approve.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct ApprovalRequest<'a> {
     pub arguments: &'a JsonObject,
     /// Why a person is asked: the rule, the entry's key, the server's hint.
     pub reason: String,
+    /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.
+    pub preview: Result<Preview, Fault>,
 }
 
 /// The answer.

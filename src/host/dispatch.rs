@@ -20,7 +20,7 @@ use super::router::Route;
 use super::{ToolHost, arguments, coerce, output, retry};
 use crate::model::{
     CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, ToolCall, ToolContext,
-    ToolDefinition, ToolResult, map_json,
+    ToolResult, map_json,
 };
 use crate::provider::Preview;
 use crate::util::units::show_duration;
@@ -38,27 +38,12 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn preview(&self, request: &CallRequest) -> Result<Rehearsal, Fault> {
         let work = async {
-            let Prepared { route, mut call } = self.prepare(request, &Nesting::default()).await?;
+            let Prepared { route, call } = self.prepare(request, &Nesting::default()).await?;
             let tool = &route.tool.definition;
-            // Masked before and after: a provider may encode an argument in its own way, and may
-            // add secrets that are no arguments.
-            call.arguments = self.masker.arguments(&call.arguments, &tool.input_schema);
-            let preview = route.member.provider.preview(&call);
-            let preview =
-                tokio::time::timeout(limits::LISTING, preview).await.unwrap_or_else(|_elapsed| {
-                    Err(Fault::timeout(format!(
-                        "the request to '{}' takes too long to build",
-                        call.name
-                    )))
-                });
-            let preview = preview.map_err(|fault| self.masker.fault(fault))?;
-            let mask = |text: &str| self.masker.text(text);
+            let masked = self.masker.arguments(&call.arguments, &tool.input_schema);
             Ok(Rehearsal {
                 definition: tool.clone(),
-                preview: Preview {
-                    summary: mask(&preview.summary),
-                    request: map_json(&preview.request, &mask),
-                },
+                preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
                 warnings: [route.warnings, self.forewarnings(tool)].concat(),
             })
@@ -89,10 +74,12 @@ impl ToolHost {
         let before = async {
             let prepared = self.prepare(&request, nesting).await?;
             let tool = &prepared.route.tool.definition;
-            let decision = match self.decide(tool, &prepared.call.arguments, &request).await {
+            let decision = match self.decide(&prepared, &request).await {
                 Ok(decision) => decision,
                 Err(fault) => {
-                    Ledger::refused(self, tool, &call_id, nesting, &fault);
+                    let session = request.session.as_deref().unwrap_or(&self.session);
+                    let asked = (session, &prepared.call.arguments);
+                    Ledger::refused(self, tool, &call_id, nesting, asked, &fault);
                     return Err(fault);
                 }
             };
@@ -155,14 +142,30 @@ impl ToolHost {
         Ok(Prepared { route, call })
     }
 
+    /// What a call would send. Masked before and after: a provider may encode an argument in its
+    /// own way, and may add secrets that are no arguments.
+    async fn masked_preview(&self, route: &Route, masked: &JsonObject) -> Result<Preview, Fault> {
+        let name = route.tool.definition.name.clone();
+        let call = ToolCall { name, arguments: masked.clone() };
+        let preview = route.member.provider.preview(&call);
+        match tokio::time::timeout(limits::LISTING, preview).await {
+            Ok(Ok(preview)) => {
+                let mask = |text: &str| self.masker.text(text);
+                let request = map_json(&preview.request, &mask);
+                Ok(Preview { summary: mask(&preview.summary), request })
+            }
+            Ok(Err(fault)) => Err(self.masker.fault(fault)),
+            Err(_elapsed) => Err(Fault::timeout(format!(
+                "the request to '{}' takes too long to build",
+                call.name
+            ))),
+        }
+    }
+
     /// Applies the policy and asks a person where that is needed. Returns the decision in the
     /// words of the audit log.
-    async fn decide(
-        &self,
-        tool: &ToolDefinition,
-        arguments: &JsonObject,
-        request: &CallRequest,
-    ) -> Result<String, Fault> {
+    async fn decide(&self, ready: &Prepared, request: &CallRequest) -> Result<String, Fault> {
+        let tool = &ready.route.tool.definition;
         let name = &tool.name;
         let reason = match policy::decide(&self.policy, tool) {
             Decision::Allow(why) => return Ok(why),
@@ -174,9 +177,11 @@ impl ToolHost {
         if request.assume_yes {
             return Ok(format!("approved with --yes: {reason}"));
         }
-        let masked = self.masker.arguments(arguments, &tool.input_schema);
+        let masked = self.masker.arguments(&ready.call.arguments, &tool.input_schema);
+        let preview = self.masked_preview(&ready.route, &masked).await;
+        let shown = reason.clone();
         let asked =
-            ApprovalRequest { definition: tool, arguments: &masked, reason: reason.clone() };
+            ApprovalRequest { definition: tool, arguments: &masked, reason: shown, preview };
         // One question at a time: calls that are made of others may ask several at once.
         let _the_floor = self.asking.lock().await;
         match self.approver.ask(&asked).await {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::ToolHost;
 use super::nested::Nesting;
-use super::recorder::{Exchange, Intent, Outcome, RecordError};
+use super::recorder::{Exchange, Intent, Outcome, RecordError, Refused};
 use crate::model::{
     CallId, Event, Fault, FaultKind, JsonObject, Signal, Source, ToolDefinition, ToolResult,
 };
@@ -106,14 +106,18 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// Writes the outcome of a call that was refused before it had an intent.
+    /// Writes the outcome of a call that was refused before it had an intent; `asked` is its session
+    /// and its arguments.
     pub(super) fn refused(
         host: &ToolHost,
         tool: &ToolDefinition,
         call_id: &CallId,
         nesting: &Nesting,
+        asked: (&str, &JsonObject),
         fault: &Fault,
     ) {
+        let (session, arguments) = asked;
+        let masked = host.masker.arguments(arguments, &tool.input_schema);
         let message = host.masker.text(fault.message());
         let written = host.recorder.outcome(&Outcome {
             call_id,
@@ -125,6 +129,7 @@ impl<'a> Ledger<'a> {
             duration: std::time::Duration::ZERO,
             attempts: 0,
             result_bytes: 0,
+            refused: Some(Refused { source: tool.source, session, arguments: &masked }),
         });
         if let Err(error) = written {
             host.events.emit(Event::Warning { text: format!("not recorded: {error}") });
@@ -173,6 +178,7 @@ impl<'a> Ledger<'a> {
             duration,
             attempts: self.attempts,
             result_bytes: bytes,
+            refused: None,
         };
         let written = self.host.recorder.outcome(&outcome);
         let kept = self.asked.as_ref().map_or(Ok(()), |asked| {

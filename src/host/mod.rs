@@ -175,6 +175,11 @@ impl ToolHost {
         tool.calls.iter().filter_map(warning).collect()
     }
 
+    /// Whether a call of this tool may run, would be asked about, or is refused.
+    pub fn decision(&self, tool: &ToolDefinition) -> policy::Decision {
+        policy::decide(&self.policy, tool)
+    }
+
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let servers = self.members.iter().filter_map(|member| member.provider.as_server());

@@ -61,6 +61,19 @@ pub struct Outcome<'a> {
     pub attempts: u32,
     /// Bytes of the result as JSON.
     pub result_bytes: u64,
+    /// What was refused: such a call has no intent that would tell it.
+    pub refused: Option<Refused<'a>>,
+}
+
+/// A call that was refused before it began.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused<'a> {
+    /// Internal or MCP.
+    pub source: Source,
+    /// The session.
+    pub session: &'a str,
+    /// The arguments, secrets masked.
+    pub arguments: &'a JsonObject,
 }
 
 /// What was asked and what came of it, whole: told after the outcome, to those who keep it.

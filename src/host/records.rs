@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::recorder::{Exchange, Intent, Outcome, RecordError, Recorder};
+use crate::audit::log::RefusedRow;
 use crate::audit::{AuditLog, IntentRow, OutcomeRow};
 use crate::catalogue::fingerprint;
 use crate::history::{HistoryLog, Row};
@@ -108,6 +109,11 @@ impl Recorder for RecorderSet {
                 duration: outcome.duration,
                 attempts: outcome.attempts,
                 bytes: outcome.result_bytes,
+                refused: outcome.refused.map(|refused| RefusedRow {
+                    source: refused.source.as_str(),
+                    session: refused.session,
+                    arguments: refused.arguments,
+                }),
             };
             let written = audit.outcome(now, &row);
             self.tell(audit.take_notes());
@@ -227,6 +233,7 @@ mod tests {
             duration: Duration::ZERO,
             attempts,
             result_bytes: 0,
+            refused: None,
         }
     }
 

@@ -80,6 +80,8 @@ fn a_refusal_names_its_rule() {
     let refused = audited(&room, &["--decision", "refused"]);
     assert_eq!(refused.len(), 1);
     let message = refused[0]["message"].as_str().unwrap();
+    assert_eq!(refused[0]["arguments"]["expression"], "6*7");
+    assert_eq!(refused[0]["source"], "internal");
     assert!(message.contains("'calc*: deny'") && message.contains("tools.yaml:4"), "{message}");
 }
 

@@ -303,7 +303,7 @@ fn a_terminal_sees_the_same() {
     }
     let words = ["--plain", "--mcp", "mcp.yaml", "call", "srv-risky", "message=x"];
     let mut pty = Pty::toolhost(&room, &words);
-    pty.expect("yes or no").type_keys("n\r");
+    pty.expect("[no]: ").type_keys("n\r");
     clean_screen("the question of a call", &pty.finish().1);
 }
 

@@ -10,6 +10,7 @@
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]
 
+mod approval;
 mod audit;
 mod behaviours;
 mod catalogues;

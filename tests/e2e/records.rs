@@ -14,6 +14,10 @@ fn audit(room: &Sandbox) -> PathBuf {
     room.path("state/toolhost/audit.jsonl")
 }
 
+fn history(room: &Sandbox) -> PathBuf {
+    room.path("state/toolhost/history.jsonl")
+}
+
 fn spool(room: &Sandbox) -> PathBuf {
     room.path("state/toolhost/stats.spool")
 }
@@ -64,6 +68,67 @@ fn lines_of_many_processes_are_complete_whole_and_unique() {
     let counted = rows(&spool(&room));
     let ids: BTreeSet<&str> = counted.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!((counted.len(), ids.len()), (200, 200));
+    let kept = rows(&history(&room));
+    let ids: BTreeSet<&str> = kept.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!((kept.len(), ids.len()), (200, 200));
+}
+
+#[test]
+fn a_log_that_is_set_aside_by_many_at_once_loses_no_line() {
+    let room = Sandbox::new();
+    room.toolhost(CALL).check().exits(0);
+    for path in [audit(&room), history(&room)] {
+        let line = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
+        // Almost as long as a file may be: the next lines reach the limit.
+        let many = (16 << 20) / (line.len() + 1) - 1;
+        std::fs::write(&path, format!("{line}\n").repeat(many)).unwrap();
+    }
+    let before = rows(&audit(&room)).len();
+    for _ in 0..3 {
+        let together: Vec<_> = (0..8).map(|_| room.toolhost(CALL).start()).collect();
+        for running in together {
+            let finished = running.finish();
+            finished.exits(0);
+            assert!(finished.err().is_empty(), "{finished}");
+        }
+    }
+    for (name, lines) in [("audit", before + 48), ("history", 0)] {
+        let directory = std::fs::read_dir(room.path("state/toolhost")).unwrap();
+        let paths = directory.map(|entry| entry.unwrap().path());
+        let files: Vec<PathBuf> = paths
+            .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name))
+            .collect();
+        assert_eq!(files.len(), 2, "{files:?}");
+        assert!(files.iter().all(|file| mode(file) == 0o600));
+        let found: usize = files.iter().map(|file| rows(file).len()).sum();
+        assert!(lines == 0 || found == lines, "{found} of {lines}");
+    }
+    let newest = room.toolhost(["audit", "--json", "-n", "24"]).check();
+    assert!(newest.json().as_array().unwrap().iter().all(|call| call["result"] == "ok"));
+}
+
+#[test]
+fn kill_9_tears_no_line_of_any_record() {
+    let room = Sandbox::new();
+    for round in 0..25 {
+        let mut running = room.toolhost(CALL).start();
+        // Killed somewhere else each time: as soon as so many bytes were recorded.
+        let wanted = round * 60;
+        let written = || std::fs::metadata(audit(&room)).map_or(0, |found| found.len());
+        let before = written();
+        while written() < before + wanted && running.child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        running.child.kill().unwrap();
+        running.finish();
+        rows(&audit(&room));
+        rows(&spool(&room));
+        rows(&history(&room));
+    }
+    let before = rows(&history(&room)).len();
+    room.toolhost(CALL).check().exits(0);
+    assert_eq!(rows(&history(&room)).len(), before + 1);
+    room.toolhost(["audit"]).check().exits(0);
 }
 
 #[test]
@@ -193,7 +258,7 @@ fn no_home_at_all_is_a_warning_at_most() {
 
 #[test]
 fn a_linked_record_is_refused_and_its_target_untouched() {
-    for linked in ["audit.jsonl", "stats.spool"] {
+    for linked in ["audit.jsonl", "stats.spool", "history.jsonl"] {
         let room = Sandbox::new();
         let target = room.path("home/precious");
         std::fs::write(&target, "x").unwrap();
@@ -229,10 +294,12 @@ fn a_record_that_others_can_write_is_closed_with_a_note() {
     };
     open(&audit(&room), 0o666);
     open(&spool(&room), 0o666);
+    open(&history(&room), 0o644);
     open(&directory, 0o777);
     let finished = room.toolhost(CALL).check();
     finished.exits(0).says(&["0600", "0700"]);
-    assert_eq!([mode(&audit(&room)), mode(&spool(&room)), mode(&directory)], [0o600, 0o600, 0o700]);
+    let modes = [audit(&room), spool(&room), history(&room), directory].map(|path| mode(&path));
+    assert_eq!(modes, [0o600, 0o600, 0o600, 0o700]);
     assert!(!room.toolhost(CALL).check().err().contains("0600"), "it is said once");
 }
 
@@ -245,6 +312,11 @@ fn a_record_of_somebody_else_is_refused() {
     room.toolhost(CALL).check().exits(0);
     std::os::unix::fs::chown(audit(&room), Some(65534), None).unwrap();
     room.toolhost(CALL).check().exits(6).says(&["another user"]);
+    room.toolhost(["audit"]).check().exits(6).says(&["another user"]);
+    std::os::unix::fs::chown(audit(&room), Some(0), None).unwrap();
+    std::os::unix::fs::chown(history(&room), Some(65534), None).unwrap();
+    answered_without_a_record(&room.toolhost(CALL).check());
+    room.toolhost(["history"]).check().exits(6).says(&["another user"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_destructive_tool_asks_and_takes_no_for_an_answer() {
     {
         let (room, _fixture) = room_with_server();
         let mut pty = Pty::toolhost(&room, &["--mcp", "mcp.yaml", "call", "srv-wipe"]);
-        pty.expect("srv-wipe").expect("yes or no").type_keys(answer);
+        pty.expect("srv-wipe").expect("[no]: ").type_keys(answer);
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(code), "{answer:?}\n{screen}");
         assert_eq!(calls(&room), expected, "{answer:?}\n{screen}");
@@ -72,7 +72,7 @@ fn an_interruption_takes_no_earlier_answer_back() {
 fn ctrl_c_at_a_question_is_an_interruption() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::toolhost(&room, &["--mcp", "mcp.yaml", "call", "srv-wipe"]);
-    pty.expect("yes or no").type_keys("\u{3}");
+    pty.expect("[no]: ").type_keys("\u{3}");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(130), "{screen}");
     assert_eq!(calls(&room), 0);

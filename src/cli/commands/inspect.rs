@@ -47,9 +47,10 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
         };
     }
     let tool = host.find(&args.name, &args.server).await?;
+    let decision = host.decision(&tool);
     match format {
-        Json | Yaml => door.value(format, &views::tool::json_detail(&tool)),
+        Json | Yaml => door.value(format, &views::tool::json_detail(&tool, &decision)),
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),
-        _ => door.page(&views::tool::page(&tool, door.width())),
+        _ => door.page(&views::tool::page(&tool, &decision, door.width())),
     }
 }

@@ -256,6 +256,16 @@ impl Door {
         Ok(())
     }
 
+    /// Shows a page on `terminal`, which may be another one than stderr.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written.
+    pub fn show(&self, page: &Page, terminal: &mut dyn Write) -> io::Result<()> {
+        self.clear_transient();
+        terminal.write_all(self.err.palette.page(page).as_bytes())?;
+        terminal.flush()
+    }
+
     /// Says that the question was answered with a whole line.
     pub fn answered(&self) {
         self.err.open(OpenLine::Empty);

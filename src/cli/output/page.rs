@@ -126,6 +126,32 @@ impl Line {
         Self { spans }
     }
 
+    /// The line broken into lines of at most `width` cells. Nothing is lost, and a line that fits
+    /// stays whole.
+    pub fn broken(self, width: usize) -> Vec<Self> {
+        if width == 0 || self.width() <= width {
+            return vec![self];
+        }
+        let mut lines = Vec::new();
+        let (mut line, mut used) = (Self::default(), 0);
+        for (label, text) in self.spans {
+            let mut piece = String::new();
+            for c in text.chars() {
+                let cells = text::width(c.encode_utf8(&mut [0; 4]));
+                if used + cells > width {
+                    line.spans.push((label, std::mem::take(&mut piece)));
+                    lines.push(std::mem::take(&mut line));
+                    used = 0;
+                }
+                used += cells;
+                piece.push(c);
+            }
+            line.spans.push((label, piece));
+        }
+        lines.push(line);
+        lines
+    }
+
     /// The number of cells it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text::width(text)).sum()
@@ -210,6 +236,12 @@ impl Page {
     /// Whether it has no line.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
+    }
+
+    /// The page with every line broken at `width` cells, so that each is one row of a screen.
+    #[must_use]
+    pub fn broken(self, width: usize) -> Self {
+        Self { lines: self.lines.into_iter().flat_map(|line| line.broken(width)).collect() }
     }
 
     /// The lines.

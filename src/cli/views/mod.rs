@@ -23,7 +23,7 @@ pub(super) fn millis(duration: Duration) -> Value {
 }
 
 /// The first sentence of a description, on one line.
-pub(super) fn first_sentence(text: &str) -> String {
+pub(in crate::cli) fn first_sentence(text: &str) -> String {
     let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     // A dot within a word (`e.g.`, `file.txt`, `1.5`) ends nothing.

@@ -61,17 +61,22 @@ pub fn preview(rehearsal: &Rehearsal) -> Page {
 /// The same in JSON.
 pub fn preview_json(rehearsal: &Rehearsal) -> Value {
     let preview = &rehearsal.preview;
-    let (action, reason) = match &rehearsal.decision {
-        Decision::Allow(reason) => ("allow", reason),
-        Decision::Ask(reason) => ("ask", reason),
-        Decision::Deny(reason) => ("deny", reason),
-    };
     json!({
         "dry_run": true,
         "summary": preview.summary,
         "request": preview.request,
-        "decision": { "action": action, "reason": reason },
+        "decision": decision_json(&rehearsal.decision),
     })
+}
+
+/// Whether a call may run, would be asked about or is refused, and why.
+pub(super) fn decision_json(decision: &Decision) -> Value {
+    let (action, reason) = match decision {
+        Decision::Allow(reason) => ("allow", reason),
+        Decision::Ask(reason) => ("ask", reason),
+        Decision::Deny(reason) => ("deny", reason),
+    };
+    json!({ "action": action, "reason": reason })
 }
 
 fn server(definition: &ToolDefinition) -> Option<&str> {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::millis;
+use super::{millis, outcome};
 use crate::catalogue::fingerprint;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, caret, json as json_text};
 use crate::host::example::{self, resolve, type_of};
 use crate::host::limits::Limits;
+use crate::host::policy::Decision;
 use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -52,7 +53,7 @@ pub fn json(tool: &ToolDefinition) -> Value {
 }
 
 /// The JSON of `inspect`: that of the list, and what only a closer look shows.
-pub fn json_detail(tool: &ToolDefinition) -> Value {
+pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
     let mut value = json(tool);
     if let Some(fields) = value.as_object_mut() {
         fields.insert("origin".to_owned(), origin_json(&tool.origin));
@@ -61,6 +62,7 @@ pub fn json_detail(tool: &ToolDefinition) -> Value {
         if !tool.calls.is_empty() {
             fields.insert("calls".to_owned(), json!(tool.calls));
         }
+        fields.insert("decision".to_owned(), outcome::decision_json(decision));
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
@@ -71,8 +73,8 @@ pub fn json_detail(tool: &ToolDefinition) -> Value {
     value
 }
 
-/// Everything about a tool, for people.
-pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
+/// Everything about a tool and what a call of it would meet, for people.
+pub fn page(tool: &ToolDefinition, decision: &Decision, width: Option<usize>) -> Page {
     let mut page = Page::default();
     let mut title = Line::of(Label::Name, tool.name.full());
     let display = tool.title.as_deref().or(tool.annotations.title.as_deref());
@@ -89,7 +91,7 @@ pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
         page.heading("Result");
         properties(&mut page, schema, width);
     }
-    facts(&mut page, tool, width);
+    facts(&mut page, tool, decision, width);
     status(&mut page, tool, width);
     page.heading("Example");
     let example = example::command_line(tool);
@@ -97,7 +99,7 @@ pub fn page(tool: &ToolDefinition, width: Option<usize>) -> Page {
     page
 }
 
-fn facts(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
+fn facts(page: &mut Page, tool: &ToolDefinition, decision: &Decision, width: Option<usize>) {
     page.heading("Facts");
     let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
     let source = tool.source.as_str();
@@ -120,8 +122,20 @@ fn facts(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
         fact(if index == 0 { "touches" } else { "" }, touch);
     }
     fact("claims", &claims(&tool.annotations).join(", "));
-    if tool.requires_approval || tool.annotations.destructive == Some(true) {
-        page.fact("approval", Label::Warning, "a person is asked before each call", width);
+    match decision {
+        Decision::Allow(why) => {
+            // Where no rule speaks there is nothing to say.
+            if let Some(rule) = why.strip_prefix("allowed: ") {
+                page.fact("approval", Label::Plain, &format!("allowed by {rule}"), width);
+            }
+        }
+        Decision::Ask(why) => {
+            let words = format!("a person is asked before each call: {why}");
+            page.fact("approval", Label::Warning, &words, width);
+        }
+        Decision::Deny(why) => {
+            page.fact("approval", Label::Error, &format!("a call is refused by {why}"), width);
+        }
     }
     // Never broken into lines, so that it can be copied.
     page.fact("fingerprint", Label::Dim, &fingerprint::fingerprint(tool), None);
@@ -356,7 +370,8 @@ fn origin_json(origin: &Origin) -> Value {
     }
 }
 
-fn claims(annotations: &Annotations) -> Vec<&'static str> {
+/// What a tool claims about its effects, in words.
+pub fn claims(annotations: &Annotations) -> Vec<&'static str> {
     let pick = |value: Option<bool>, yes, no| value.map(|v| if v { yes } else { no });
     [
         pick(annotations.read_only, "changes nothing", "changes something"),
@@ -459,7 +474,8 @@ pub(super) mod tests {
     }
 
     fn shown(tool: &ToolDefinition, width: Option<usize>) -> String {
-        let text = Palette::default().page(&page(tool, width));
+        let decision = crate::host::policy::decide(&[], tool);
+        let text = Palette::default().page(&page(tool, &decision, width));
         text.replace(&fingerprint::fingerprint(tool), "FINGERPRINT")
     }
 
@@ -594,7 +610,7 @@ pub(super) mod tests {
     #[test]
     fn the_json_of_a_closer_look_adds_to_that_of_the_list() {
         let tool = rich();
-        let (list, detail) = (json(&tool), json_detail(&tool));
+        let (list, detail) = (json(&tool), json_detail(&tool, &Decision::Allow(String::new())));
         for key in list.as_object().unwrap().keys() {
             assert!(detail.get(key).is_some(), "{key}");
         }

@@ -1,6 +1,7 @@
 //! Tests of files that are set aside while others write, read and follow.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 use proptest::prelude::*;
 
@@ -103,7 +104,10 @@ fn no_line_is_lost_while_many_set_files_aside() {
     // The lines of one writer stay in order.
     let of_one: Vec<&String> = lines.iter().filter(|line| line.starts_with("[3,")).collect();
     assert!(of_one.windows(2).all(|pair| {
-        let number = |line: &String| line[3..line.len() - 1].parse::<u32>().unwrap();
+        let number = |line: &String| {
+            let digits = line.strip_prefix("[3,").and_then(|line| line.strip_suffix(']'));
+            digits.unwrap().parse::<u32>().unwrap()
+        };
         number(pair[0]) > number(pair[1])
     }));
 }
@@ -151,7 +155,6 @@ fn what_is_followed_goes_on_in_the_next_files() {
     }
     assert_eq!(seen, [0, 1, 2, 3].map(|line| format!("\"line {line}\"")));
     // Half a line is no line yet.
-    use std::io::Write as _;
     let mut file = File::options().append(true).create(true).open(log.path()).unwrap();
     file.write_all(b"[1,").unwrap();
     look(&mut seen);

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::Sandbox;
 
@@ -30,10 +31,23 @@ impl Pty {
 
     /// Starts a program with the terminal as stdin, stdout, stderr and controlling terminal.
     pub fn program(room: &Sandbox, program: &str, arguments: &[&str]) -> Self {
+        Self::sized(room, program, arguments, 0, 0)
+    }
+
+    /// The same with so many rows and columns; 0 is a terminal that does not tell.
+    pub fn sized(
+        room: &Sandbox,
+        program: &str,
+        arguments: &[&str],
+        rows: u16,
+        columns: u16,
+    ) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let end = || {
             let file = File::options().read(true).write(true).open(name.to_str().unwrap());
@@ -68,6 +82,12 @@ impl Pty {
                 Err(reason) => panic!("{text:?} never appeared ({reason}):\n{}", self.screen),
             }
         }
+        self
+    }
+
+    /// Forgets what was on the screen so far, so that only what comes counts.
+    pub fn cleared(&mut self) -> &mut Self {
+        self.screen.clear();
         self
     }
 

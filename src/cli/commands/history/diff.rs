@@ -57,13 +57,12 @@ struct Side {
 pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let entry = super::entry(&args.id, context)?;
-    let now = match &args.other {
-        Some(other) => Side::of(&super::entry(other, context)?),
-        None => {
-            let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
-            let request = CallRequest { assume_yes: args.yes, ..request };
-            Side::now(&assembly.host.call(request).await?)
-        }
+    let now = if let Some(other) = &args.other {
+        Side::of(&super::entry(other, context)?)
+    } else {
+        let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
+        let request = CallRequest { assume_yes: args.yes, ..request };
+        Side::now(&assembly.host.call(request).await?)
     };
     let then = Side::of(&entry);
     if then.cut || now.cut {

@@ -1,0 +1,204 @@
+//! The question whether a call may be made.
+//!
+//! Owns: what a person is shown before saying yes: why they are asked, exactly what would be sent
+//! or started, and what the tool says about itself, as its claim. Every character is shown, in its
+//! escaped form where a terminal would obey it; nothing is shortened but the description, which is
+//! whole in the long form.
+
+use super::Question;
+use crate::cli::output::{Label, Line, Page, json};
+use crate::cli::views;
+use crate::host::approval::ApprovalRequest;
+use crate::model::{Origin, ToolStatus};
+use crate::util::text::shorten;
+
+/// The most characters of a description in the short form: it must not push the request away.
+const SHORT: usize = 300;
+
+/// The question about a call.
+pub(super) fn question(request: &ApprovalRequest<'_>) -> Question {
+    Question { page: page(request, false), whole: Some(page(request, true)), words: "Call it?" }
+}
+
+fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
+    let tool = request.definition;
+    let mut page = Page::from(
+        Line::plain("Call ").then(Label::Name, tool.name.full()).then(Label::Plain, "?"),
+    );
+    let mut fact = |key: &str, label: Label, text: &str| {
+        let mut line = Line::of(Label::Dim, key).indented(2);
+        line.pad_to(11);
+        page.push(line.then(label, text));
+    };
+    fact("because", Label::Plain, &request.reason);
+    match tool.status {
+        ToolStatus::Changed => {
+            fact("changed", Label::Warning, "its definition differs from its pin");
+        }
+        ToolStatus::Drifted => {
+            fact("changed", Label::Warning, "its definition differs from the one in the file");
+        }
+        ToolStatus::Unchecked => {
+            fact("unchecked", Label::Warning, "its arguments cannot be checked");
+        }
+        ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => {}
+    }
+    for warning in &tool.warnings {
+        fact("warning", Label::Warning, warning);
+    }
+    if let Some(description) = &tool.description {
+        let text = if whole {
+            description.clone()
+        } else {
+            shorten(&views::first_sentence(description), SHORT).into_owned()
+        };
+        for (at, line) in text.trim().lines().enumerate() {
+            fact(if at == 0 { "says" } else { "" }, Label::Plain, line);
+        }
+    }
+    let claims = views::tool::claims(&tool.annotations).join(", ");
+    if !claims.is_empty() {
+        fact("claims", Label::Plain, &claims);
+    }
+    for touch in &tool.touches {
+        fact("touches", Label::Plain, touch);
+    }
+    if whole {
+        let origin = match &tool.origin {
+            Origin::Server(name) => format!("the server '{name}'"),
+            Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
+            Origin::Program => "this program".to_owned(),
+        };
+        fact("from", Label::Plain, &origin);
+    }
+    match &request.preview {
+        Ok(preview) => {
+            fact("does", Label::Plain, &preview.summary);
+            page.text(Label::Plain, 2, &json::pretty(&preview.request));
+        }
+        Err(why) => {
+            fact("request", Label::Warning, &format!("it cannot be shown: {why}"));
+            arguments(&mut page, request);
+        }
+    }
+    if whole && request.preview.is_ok() {
+        arguments(&mut page, request);
+    }
+    page
+}
+
+fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
+    if request.arguments.is_empty() {
+        page.push(Line::of(Label::Dim, "without arguments").indented(2));
+        return;
+    }
+    page.push(Line::of(Label::Dim, "arguments").indented(2));
+    for (key, value) in request.arguments {
+        // Every character of what would be sent is shown.
+        let value = json::pretty(value);
+        let mut lines = value.lines();
+        let first = lines.next().unwrap_or_default();
+        page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(4));
+        for line in lines {
+            page.push(Line::plain(line).indented(4));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::model::{Fault, Source, ToolDefinition, ToolName};
+    use crate::provider::Preview;
+
+    fn definition() -> ToolDefinition {
+        let origin = Origin::Server("files".to_owned());
+        let name = ToolName::of("files", "delete");
+        let mut definition = ToolDefinition::new(name, Source::Mcp, "mcp", origin);
+        definition.description = Some("Deletes a file. There is no way back.".to_owned());
+        definition.annotations.destructive = Some(true);
+        definition.status = ToolStatus::Drifted;
+        definition.touches = vec!["the server 'files'".to_owned()];
+        definition
+    }
+
+    fn shown(arguments: &Value, preview: Result<Preview, Fault>, whole: bool) -> String {
+        let definition = definition();
+        let request = ApprovalRequest {
+            definition: &definition,
+            arguments: arguments.as_object().unwrap(),
+            reason: "the rule '*-delete: ask' at tools.yaml:7".to_owned(),
+            preview,
+        };
+        Palette::default().page(&page(&request, whole))
+    }
+
+    #[test]
+    fn the_question_shows_exactly_what_would_be_sent() {
+        let arguments = json!({ "path": "/tmp/\u{1b}[8mx" });
+        let preview = Preview {
+            summary: "sends tools/call to the server 'files'".to_owned(),
+            request: json!({ "method": "tools/call", "params": { "arguments": arguments } }),
+        };
+        assert_snapshot!(shown(&arguments, Ok(preview.clone()), false), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file
+          claims   may destroy something
+          touches  the server 'files'
+          does     sends tools/call to the server 'files'
+          {
+            "method": "tools/call",
+            "params": {
+              "arguments": {
+                "path": "/tmp/\u001b[8mx"
+              }
+            }
+          }
+        "#);
+        assert_snapshot!(shown(&arguments, Ok(preview), true), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file. There is no way back.
+          claims   may destroy something
+          touches  the server 'files'
+          from     the server 'files'
+          does     sends tools/call to the server 'files'
+          {
+            "method": "tools/call",
+            "params": {
+              "arguments": {
+                "path": "/tmp/\u001b[8mx"
+              }
+            }
+          }
+          arguments
+            path = "/tmp/\u001b[8mx"
+        "#);
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_shown_says_why_and_shows_the_arguments() {
+        let arguments = json!({ "path": "x", "options": { "force": true } });
+        assert_snapshot!(shown(&arguments, Err(Fault::timeout("too slow")), false), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file
+          claims   may destroy something
+          touches  the server 'files'
+          request  it cannot be shown: too slow
+          arguments
+            path = "x"
+            options = {
+              "force": true
+            }
+        "#);
+    }
+}
