@@ -1,15 +1,19 @@
-//! toolhost inside a program of your own: a host with one provider that runs in this process.
+//! toolhost inside a program of your own: a host with one provider that runs in this process, and
+//! tools that are registered while it runs.
 //!
 //! ```console
 //! $ cargo run --example embed
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
 use toolhost::host::ToolHost;
+use toolhost::host::registry::Handler;
 use toolhost::host::request::{Arguments, CallRequest, Reach};
+use toolhost::host::sessions::SessionInfo;
 use toolhost::model::{
     Fault, JsonObject, Listing, Origin, Source, ToolCall, ToolContext, ToolDefinition, ToolName,
     ToolResult,
@@ -79,6 +83,58 @@ async fn main() -> Result<(), Fault> {
         println!("{fault}: {}", fault.detail_lines().join(", "));
     }
 
+    // Tools may come and go while the host runs: any async function of this shape is one. What
+    // they call goes through the host like any call.
+    host.register(definition("welcome", "Greets somebody twice"), welcome)?;
+    let request = CallRequest::new("welcome", arguments(json!({ "name": "Ada" })));
+    println!("{}", host.call(request).await?.result?.output);
+    if let Err(fault) = host.register(definition("welcome", "Another one"), welcome) {
+        println!("{fault}");
+    }
+
+    // A session tool is made for each session, from that session's context.
+    host.register_session(definition("count", "Counts the calls of a session"), counter)?;
+    host.open_session(SessionInfo { session_id: "ada's".to_owned(), ..SessionInfo::default() })?;
+    for _ in 0..2 {
+        let mut request = CallRequest::new("count", arguments(json!({ "name": "Ada" })));
+        request.session = Some("ada's".to_owned());
+        println!("{}", host.call(request).await?.result?.output);
+    }
+    host.end_session("ada's");
+
+    host.unregister("welcome");
+    println!("{} registered tool left", host.registered().len());
+
     host.close().await;
     Ok(())
+}
+
+/// A tool that takes a name.
+fn definition(name: &str, description: &str) -> ToolDefinition {
+    let name = ToolName::plain(name);
+    let mut tool = ToolDefinition::new(name, Source::Internal, "program", Origin::Program);
+    tool.description = Some(description.to_owned());
+    tool.input_schema = Arc::new(json!({
+        "type": "object",
+        "properties": { "name": { "type": "string" } },
+        "required": ["name"],
+    }));
+    tool
+}
+
+async fn welcome(arguments: JsonObject, context: ToolContext) -> Result<ToolResult, Fault> {
+    let Some(caller) = context.caller.clone() else {
+        return Err(Fault::internal("there is no host to call"));
+    };
+    let hello = caller.call(&context, "greeter-hello", arguments).await?.output;
+    Ok(ToolResult::text(format!("{0}, {0}", hello.as_str().unwrap_or_default())))
+}
+
+fn counter(session: &SessionInfo) -> impl Handler + use<> {
+    let (id, calls) = (session.session_id.clone(), AtomicUsize::new(0));
+    move |_: JsonObject, _: ToolContext| {
+        let count = calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let said = format!("{id} call {count}");
+        async move { Ok(ToolResult::text(said)) }
+    }
 }

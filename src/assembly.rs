@@ -3,21 +3,19 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+mod secrets;
 mod stand_ins;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use secrecy::ExposeSecret as _;
-
-use crate::audit::{self, AuditLog, Masker};
+use crate::audit::{self, AuditLog};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::load::load;
-use crate::config::secrets::names_secret;
 use crate::config::spec::{
-    AuthSpec, Configuration, DisabledEntry, Endpoint, FileRole, KindWords, ProfileSpec, RecordSpec,
-    ServerSpec, ToolSpec,
+    Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
+    ToolSpec,
 };
 use crate::history::{self, HistoryLog};
 use crate::host::ToolHost;
@@ -29,7 +27,7 @@ use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
-use crate::providers::{builtin, command, files, mailbox, python, storage};
+use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
 use crate::stats::{self, Spool};
 use crate::util::append::Location;
 use crate::util::clock::SystemClock;
@@ -67,9 +65,11 @@ pub fn kinds() -> Vec<Kind> {
         builtin::kind(),
         command::kind(),
         python::kind(),
+        http::kind(),
         files::kind(),
         storage::kind(),
         mailbox::kind(),
+        pipeline::kind(),
     ]
 }
 
@@ -99,10 +99,10 @@ pub fn assemble(
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
     let watch = ListWatch::default();
-    let masker = masker(&configuration.servers);
+    let masker = secrets::masker(&configuration, environment.as_ref());
     let events = watch.sink(masker.events(events));
     let host = ToolHostBuilder::default()
-        .providers(internal_providers(&mut configuration, environment, &events))
+        .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &events))
         .policy(configuration.policy.clone())
         .approver(approver)
@@ -131,6 +131,7 @@ pub async fn close(host: &ToolHost) {
 /// One provider for each kind that has entries. What a kind refuses is added to the problems.
 fn internal_providers(
     configuration: &mut Configuration,
+    insecure: bool,
     environment: &Arc<dyn Environment>,
     events: &EventSink,
 ) -> Vec<Arc<dyn ToolProvider>> {
@@ -139,6 +140,7 @@ fn internal_providers(
         state_dir: environment.state_dir(),
         scopes: configuration.scopes.clone(),
         events: events.clone(),
+        insecure,
     };
     let mut providers = Vec::new();
     for kind in kinds() {
@@ -148,11 +150,15 @@ fn internal_providers(
             continue;
         }
         let built = (kind.build)(&specs, &context);
-        let refused = built.problems.iter().filter(|problem| problem.is_error());
-        configuration.disabled.extend(refused.filter_map(|problem| {
-            let (name, role) = (problem.entry.clone()?, FileRole::Tools);
-            Some(DisabledEntry { name, role, problem: problem.clone() })
-        }));
+        for problem in built.problems.iter().filter(|problem| problem.is_error()) {
+            let Some(name) = problem.entry.clone() else { continue };
+            // An entry may have several problems; the first stands for all where it is listed.
+            let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
+            if !configuration.disabled.iter().any(known) {
+                let (role, problem) = (FileRole::Tools, problem.clone());
+                configuration.disabled.push(DisabledEntry { name, role, problem });
+            }
+        }
         configuration.problems.extend(built.problems);
         providers.extend(built.providers);
     }
@@ -224,32 +230,4 @@ pub fn place_of(spec: &RecordSpec, file: &str, state_dir: Option<&Path>) -> Opti
         Some(path) => Some(Location::named(path.clone())),
         None => state_dir.map(|directory| Location::own(directory, file)),
     }
-}
-
-/// The values that must never be recorded or shown, by the names they have in the files.
-fn masker(servers: &[ServerSpec]) -> Masker {
-    let mut secrets: Vec<(&str, &str)> = Vec::new();
-    for server in servers {
-        match &server.endpoint {
-            Endpoint::Stdio { env, .. } => secrets.extend(
-                env.iter()
-                    .filter(|(name, _)| names_secret(name))
-                    .map(|(name, value)| (name.as_str(), value.expose_secret())),
-            ),
-            Endpoint::Http { headers, auth, .. } => {
-                secrets.extend(
-                    headers
-                        .iter()
-                        .filter(|(name, _)| {
-                            names_secret(name) || name.eq_ignore_ascii_case("cookie")
-                        })
-                        .map(|(name, value)| (name.as_str(), value.expose_secret())),
-                );
-                if let AuthSpec::Bearer { token, variable } = auth {
-                    secrets.push((variable.as_deref().unwrap_or("token"), token.expose_secret()));
-                }
-            }
-        }
-    }
-    Masker::new(secrets)
 }

@@ -15,7 +15,7 @@
 //! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
 //! | [`serve`] | the demo server that the embedded `mcp.yaml` starts |
 //! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
-//! | [`providers`] | one kind of tool each: `builtin`, `command`, `mcp` |
+//! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
 //! | [`mcp`] | the MCP client: transports, eras, sessions |
 //! | [`config`] | files to specs, with a place for every value; trust |
@@ -52,6 +52,7 @@
 //! | layer | how a file was found: flag, variable, project, user, embedded |
 //! | listing | what one provider offers at one moment |
 //! | masker | takes known secrets out of whatever is recorded or shown |
+//! | nested call | a call that a tool makes as part of its own |
 //! | member | a provider inside the host, with what is remembered of it |
 //! | place | file, line and column |
 //! | policy | rules about calls: allow, ask, deny |
@@ -141,7 +142,37 @@
 //! # }
 //! ```
 //!
-//! `examples/embed.rs` is the same with a component, a list and a `main`.
+//! A tool need not be known beforehand. Any async function of this shape can be registered while
+//! the host runs, and taken away again:
+//!
+//! ```
+//! use serde_json::json;
+//! use toolhost::host::ToolHost;
+//! use toolhost::host::request::{Arguments, CallRequest};
+//! use toolhost::model::{
+//!     Fault, JsonObject, Origin, Source, ToolContext, ToolDefinition, ToolName, ToolResult,
+//! };
+//!
+//! async fn shout(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Fault> {
+//!     let text = arguments.get("text").and_then(|text| text.as_str()).unwrap_or_default();
+//!     Ok(ToolResult::text(text.to_uppercase()))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Fault> {
+//! let host = ToolHost::builder().build();
+//! let name = ToolName::plain("shout");
+//! host.register(ToolDefinition::new(name, Source::Internal, "program", Origin::Program), shout)?;
+//!
+//! let text = JsonObject::from_iter([("text".to_owned(), json!("hello"))]);
+//! let outcome = host.call(CallRequest::new("shout", Arguments::Object(text))).await?;
+//! assert_eq!(outcome.result?.output, json!("HELLO"));
+//! assert!(host.unregister("shout"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/embed.rs` is the same with a component, a list, tools of sessions and a `main`.
 
 pub mod assembly;
 pub mod audit;

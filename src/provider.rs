@@ -108,12 +108,20 @@ pub struct KindContext {
     pub scopes: BTreeMap<String, PathBuf>,
     /// Where events that belong to no call go.
     pub events: EventSink,
+    /// `--insecure`: certificates are not checked in this run.
+    pub insecure: bool,
 }
 
 impl KindContext {
     /// A context without state, named directories or anybody who listens.
     pub fn bare(environment: Arc<dyn Environment>) -> Self {
-        Self { environment, state_dir: None, scopes: BTreeMap::new(), events: EventSink::nowhere() }
+        Self {
+            environment,
+            state_dir: None,
+            scopes: BTreeMap::new(),
+            events: EventSink::nowhere(),
+            insecure: false,
+        }
     }
 }
 

@@ -19,14 +19,14 @@ use super::commands::completions::VARIABLE;
 use super::output::door::Stop;
 use super::{records, save, views};
 use crate::assembly::{self, Assembly, Options};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, filter};
 use crate::config;
 use crate::config::environment::{Environment, ProcessEnvironment};
-use crate::config::spec::Configuration;
+use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
 use crate::host::approval::NoApprover;
 use crate::host::request::Reach;
-use crate::model::{EventSink, Fault, Source, ToolDefinition};
+use crate::model::{EventSink, Fault, Origin, Source, ToolDefinition, ToolName};
 use crate::util::segments::Backwards;
 use crate::util::text;
 
@@ -146,10 +146,17 @@ fn known() -> Known {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.
     let options = options(std::env::args_os());
-    let approver = Arc::new(NoApprover);
-    let nowhere = EventSink::nowhere();
-    match assembly::assemble(&options, &environment, approver, nowhere) {
-        Ok(assembly) => look(&assembly, environment.as_ref()),
+    let assemble = |options: &Options| {
+        assembly::assemble(options, &environment, Arc::new(NoApprover), EventSink::nowhere())
+    };
+    let profile = options.profile.clone();
+    // A profile may be half typed.
+    let assembly = assemble(&options).or_else(|_| assemble(&Options { profile: None, ..options }));
+    match assembly {
+        Ok(assembly) => {
+            let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
+            look(&assembly, environment.as_ref(), profile)
+        }
         Err(_) => Known::default(),
     }
 }
@@ -208,6 +215,10 @@ fn options(words: impl Iterator<Item = OsString>) -> Options {
         let list = match flag.as_str() {
             "--tools" | "--host-tools" => &mut options.files.tools,
             "--mcp" => &mut options.files.servers,
+            "--profile" => {
+                options.profile = value.or_else(|| words.next());
+                continue;
+            }
             _ => continue,
         };
         list.extend(value.or_else(|| words.next()).map(PathBuf::from));
@@ -215,9 +226,16 @@ fn options(words: impl Iterator<Item = OsString>) -> Options {
     options
 }
 
-fn look(assembly: &Assembly, environment: &dyn Environment) -> Known {
+fn look(
+    assembly: &Assembly,
+    environment: &dyn Environment,
+    profile: Option<&ProfileSpec>,
+) -> Known {
     let configuration = &assembly.configuration;
     let mut known = read(environment, configuration);
+    if let Some(profile) = profile {
+        known.tools.retain(|name, server| shows(profile, name, server));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         let declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
@@ -234,6 +252,13 @@ fn look(assembly: &Assembly, environment: &dyn Environment) -> Known {
     known.tools.retain(|name, _| is_word(name));
     known.servers.retain(|name, _| is_word(name));
     known
+}
+
+/// Whether a profile shows a tool of which only the names are kept.
+fn shows(profile: &ProfileSpec, full: &str, server: &str) -> bool {
+    let tool = full.strip_prefix(server).and_then(|rest| rest.strip_prefix('-')).unwrap_or(full);
+    let (name, origin) = (ToolName::of(server, tool), Origin::Server(server.to_owned()));
+    filter::shows(profile, &ToolDefinition::new(name, Source::Mcp, "mcp", origin))
 }
 
 fn tool_names(catalogue: &Catalogue) -> Names {
@@ -359,7 +384,6 @@ mod tests {
     use crate::catalogue::ServerListing;
     use crate::config::environment::FixedEnvironment;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
-    use crate::model::{Origin, ToolName};
 
     fn files(path: &str) -> Configuration {
         let file = LoadedFile {

@@ -1,5 +1,6 @@
 //! What every command is given: the options, the door, the environment, and the way to the host.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,8 @@ use crate::config::trust_store::TrustStore;
 use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
-use crate::model::{EventSink, Fault, FaultKind};
+use crate::host::request::Reach;
+use crate::model::{EventSink, Fault, FaultKind, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What every command is given.
@@ -78,7 +80,7 @@ impl Context {
     pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
         let assembly = self.build()?;
         self.judge(&assembly.configuration)?;
-        let open = open_questions(&assembly.configuration, starts);
+        let open = self.questions(&assembly, starts).await;
         if open.is_empty() || !prompt::is_possible() {
             return Ok(assembly);
         }
@@ -96,6 +98,31 @@ impl Context {
         }
         // Nothing was started yet, so building again is all it takes to see the answers.
         self.build()
+    }
+
+    /// What a person has to be asked about before a command may start what it needs, directly or
+    /// through the tools that a tool calls.
+    async fn questions(&self, assembly: &Assembly, starts: Starts<'_>) -> Vec<TrustRequest> {
+        let configuration = &assembly.configuration;
+        let mut open = open_questions(configuration, starts);
+        let tools = configuration.tools.iter().map(|tool| &tool.trust);
+        let servers = configuration.servers.iter().map(|server| &server.trust);
+        let any = tools.chain(servers).any(|trust| matches!(trust, Trust::Ask(_)));
+        let Starts::Named(name, _) = starts else { return open };
+        if !any {
+            return open;
+        }
+        let known = assembly.host.catalogue(&Reach::Declared).await;
+        let calls: BTreeMap<String, Vec<String>> =
+            known.tools.into_iter().map(|tool| (tool.name.full(), tool.calls)).collect();
+        for called in called_by(name, &calls) {
+            for request in open_questions(configuration, Starts::Named(called, &[])) {
+                if !open.iter().any(|earlier| earlier.key == request.key) {
+                    open.push(request);
+                }
+            }
+        }
+        open
     }
 
     /// Reads the configuration and builds the host, without a word about problems.
@@ -206,7 +233,7 @@ impl Context {
         if errors > 0 && self.door.verbosity() > 0 {
             self.door.warn(&format!(
                 "{} out of service, see 'toolhost config check'",
-                plural(errors, "entry is", "entries are")
+                plural(out_of_service(&configuration.problems), "entry is", "entries are")
             ));
         } else if warnings > 0 && self.door.verbosity() > 0 {
             self.door.warn(&format!(
@@ -222,6 +249,13 @@ impl Context {
 pub fn count(configuration: &Configuration) -> (usize, usize) {
     let errors = configuration.problems.iter().filter(|problem| problem.is_error()).count();
     (errors, configuration.problems.len() - errors)
+}
+
+/// How many entries are out of service; one may have several errors.
+pub fn out_of_service(problems: &[Problem]) -> usize {
+    let errors = || problems.iter().filter(|problem| problem.is_error());
+    let entries: BTreeSet<&str> = errors().filter_map(|p| p.entry.as_deref()).collect();
+    entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
 }
 
 /// `1 tool`, `2 tools`.
@@ -256,6 +290,23 @@ fn open_questions(configuration: &Configuration, starts: Starts<'_>) -> Vec<Trus
         }
     }
     requests
+}
+
+/// The tools that a tool calls, and those that they call, each once.
+fn called_by<'c>(name: &str, calls: &'c BTreeMap<String, Vec<String>>) -> Vec<&'c str> {
+    let mut found: Vec<&str> = Vec::new();
+    let mut next = 0;
+    let mut at = name;
+    loop {
+        for called in calls.get(at).into_iter().flatten() {
+            if !found.contains(&called.as_str()) {
+                found.push(called);
+            }
+        }
+        let Some(called) = found.get(next) else { return found };
+        at = called;
+        next += 1;
+    }
 }
 
 /// What a command gives back.
@@ -326,6 +377,7 @@ mod tests {
             ),
             kind: "command",
             entry: node(),
+            written: node(),
             base_dir: PathBuf::new(),
             place,
             defaults: None,
@@ -355,6 +407,30 @@ mod tests {
         assert_eq!(asked(Starts::Named("github-search", &[])), ["github"]);
         assert_eq!(asked(Starts::Named("git.log", &[])), ["git"]);
         assert_eq!(asked(Starts::Named("log", &[])), ["log"]);
+    }
+
+    #[test]
+    fn the_tools_that_a_tool_calls_are_followed_to_the_end() {
+        let calls = |name: &str, all: &[&str]| {
+            (name.to_owned(), all.iter().map(|c| (*c).to_owned()).collect())
+        };
+        let calls = [calls("a", &["b", "c"]), calls("b", &["c", "d"]), calls("d", &["a"])];
+        let calls = BTreeMap::from(calls);
+        assert_eq!(called_by("a", &calls), ["b", "c", "d", "a"]);
+        assert_eq!(called_by("c", &calls), [""; 0]);
+    }
+
+    #[test]
+    fn an_entry_with_several_errors_is_one_entry() {
+        let error = |entry: &str| Problem::error("wrong").entry(entry);
+        let problems = [
+            error("a"),
+            error("a"),
+            error("b"),
+            Problem::error("no entry"),
+            Problem::warning("hm").entry("c"),
+        ];
+        assert_eq!(out_of_service(&problems), 3);
     }
 
     #[test]

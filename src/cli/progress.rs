@@ -4,11 +4,12 @@
 //! ten times a second, and is told what is waited for once that takes a second; with `-v` and no
 //! terminal, every event becomes a plain line.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::output::{Door, Label, Line};
-use crate::model::{Event, ListOwner, ServerState};
+use crate::model::{CallId, Event, ListOwner, ServerState};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -27,6 +28,14 @@ pub struct Progress {
     clock: Arc<dyn Clock>,
     pace: Mutex<Pace>,
     waits: Arc<Mutex<Waits>>,
+    nested: Mutex<HashMap<CallId, Nested>>,
+}
+
+/// A call that is part of another one.
+struct Nested {
+    tool: String,
+    /// How many calls are around it.
+    depth: usize,
 }
 
 /// What is waited for without a sign of it, oldest first: an identity and a line.
@@ -43,7 +52,13 @@ struct Pace {
 impl Progress {
     /// Shows events at `door`.
     pub fn new(door: Arc<Door>, clock: Arc<dyn Clock>) -> Self {
-        Self { door, clock, pace: Mutex::default(), waits: Arc::default() }
+        Self {
+            door,
+            clock,
+            pace: Mutex::default(),
+            waits: Arc::default(),
+            nested: Mutex::default(),
+        }
     }
 
     /// Shows one event, or not.
@@ -52,6 +67,7 @@ impl Progress {
         if let Event::Warning { text } = event {
             return self.door.warn(text);
         }
+        self.place(event);
         if !verbose && !self.door.is_watched() {
             return;
         }
@@ -59,6 +75,7 @@ impl Progress {
             Event::Progress { call_id, progress, total, message } => {
                 self.arrived(&call_id.0);
                 let line = progress_line(*progress, *total, message.as_deref());
+                let line = self.titled(call_id, line);
                 if self.door.is_watched() {
                     if self.may_paint() {
                         self.door.transient(&line);
@@ -101,6 +118,27 @@ impl Progress {
             }
             Event::ListChanged { .. } | Event::Warning { .. } => {}
         }
+    }
+
+    /// Remembers where a call stands, as long as it runs.
+    fn place(&self, event: &Event) {
+        let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::CallStarted { call_id, tool, parent: Some(parent) } => {
+                let depth = nested.get(parent).map_or(0, |outer| outer.depth) + 1;
+                nested.insert(call_id.clone(), Nested { tool: tool.clone(), depth });
+            }
+            Event::CallFinished { call_id, .. } => drop(nested.remove(call_id)),
+            _ => {}
+        }
+    }
+
+    /// The progress of a call inside another one says whose it is.
+    fn titled(&self, call_id: &CallId, line: Line) -> Line {
+        let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Nested { tool, depth }) = nested.get(call_id) else { return line };
+        let indent = if self.door.is_watched() { 0 } else { 2 * depth };
+        line.then(Label::Dim, format!("  {tool}")).indented(indent)
     }
 
     /// Shows `line` if nothing is heard of `what` for a while.
@@ -179,7 +217,7 @@ mod tests {
     use super::super::output::door::Wishes;
     use super::super::output::door::tests::captured;
     use super::*;
-    use crate::model::{CallId, LogLevel};
+    use crate::model::LogLevel;
 
     struct Stopped(Instant);
 
@@ -259,6 +297,23 @@ mod tests {
         view.show(&progress(1.0));
         view.show(&log());
         assert_eq!(err.text(), "[#####               ]  25 %\ns info: hi\n");
+    }
+
+    #[test]
+    fn the_progress_of_a_step_is_set_in_and_says_whose_it_is() {
+        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
+        let view = Progress::new(Arc::new(door), stopped());
+        let call_id = || CallId("1".to_owned());
+        let parent = Some(CallId("0".to_owned()));
+        view.show(&Event::CallStarted { call_id: call_id(), tool: "slow".to_owned(), parent });
+        view.show(&progress(1.0));
+        let (tool, duration) = ("slow".to_owned(), Duration::ZERO);
+        view.show(&Event::CallFinished { call_id: call_id(), tool, success: true, duration });
+        view.show(&progress(1.0));
+        assert_eq!(
+            err.text(),
+            "  [#####               ]  25 %  slow\n[#####               ]  25 %\n"
+        );
     }
 
     #[test]

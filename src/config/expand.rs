@@ -105,24 +105,19 @@ impl Expander<'_> {
     /// A missing variable, a reference that is not allowed here, a form that does not exist.
     pub fn text(&self, text: &str, allowed: Allowed) -> Result<String, Wrong> {
         let mut out = String::with_capacity(text.len());
-        let mut rest = self.tilde(text, &mut out)?;
-        while let Some((before, after)) = rest.split_once("${") {
-            if let Some(literal) = before.strip_suffix('$') {
-                out.push_str(literal);
-                out.push_str("${");
-                rest = after;
-                continue;
+        let rest = self.tilde(text, &mut out)?;
+        for piece in pieces(rest) {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Escaped => out.push_str("${"),
+                Piece::Reference(reference) => self.reference(reference, allowed, &mut out)?,
+                Piece::Unclosed => {
+                    return Err(
+                        Wrong::new("a '${' without its '}'").hint("write '$${' for a literal '${'")
+                    );
+                }
             }
-            out.push_str(before);
-            let Some((reference, tail)) = after.split_once('}') else {
-                return Err(
-                    Wrong::new("a '${' without its '}'").hint("write '$${' for a literal '${'")
-                );
-            };
-            self.reference(reference, allowed, &mut out)?;
-            rest = tail;
         }
-        out.push_str(rest);
         Ok(out)
     }
 
@@ -229,6 +224,55 @@ impl Wrong {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// A piece of a text that may hold references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// Text that stands for itself.
+    Text(&'t str),
+    /// `$${`, which stands for `${`.
+    Escaped,
+    /// What stands between `${` and `}`.
+    Reference(&'t str),
+    /// A `${` without its `}`; nothing comes after it.
+    Unclosed,
+}
+
+/// The pieces of a text, in order.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (before, escaped) = match before.strip_suffix('$') {
+            Some(before) => (before, true),
+            None => (before, false),
+        };
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        if escaped {
+            pieces.push(Piece::Escaped);
+            rest = after;
+        } else if let Some((reference, tail)) = after.split_once('}') {
+            pieces.push(Piece::Reference(reference));
+            rest = tail;
+        } else {
+            pieces.push(Piece::Unclosed);
+            return pieces;
+        }
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    pieces
+}
+
+/// The variable that a reference names, if it names one.
+pub fn variable(reference: &str) -> Option<&str> {
+    let named = reference.strip_prefix("env:").unwrap_or(reference);
+    let name = named.split_once(":-").map_or(named, |(name, _)| name);
+    (!name.contains(':')).then_some(name)
 }
 
 /// Whether a text holds a reference: it depends on where it is loaded.

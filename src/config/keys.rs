@@ -155,7 +155,11 @@ pub const DEFAULTS: &[KeyWord] = &[
     key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
     key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
     key("base_url", TEXT, "What a relative endpoint_url is joined to."),
-    key("max_response_bytes", COUNT, "The largest response of an API tool."),
+    key(
+        "max_response_bytes",
+        SIZE,
+        "How much of a response of an API tool is kept, such as 256KiB.",
+    ),
 ];
 
 /// Keys of a profile.

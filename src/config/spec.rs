@@ -141,6 +141,8 @@ pub struct Site<'a> {
     pub written: &'a Node,
     /// Named directories, as the entry's file may use them.
     pub scopes: &'a BTreeMap<String, PathBuf>,
+    /// The defaults of its file, with variables filled in.
+    pub defaults: Option<&'a Node>,
 }
 
 /// One internal tool, ready for its kind.
@@ -152,6 +154,9 @@ pub struct ToolSpec {
     pub kind: &'static str,
     /// The whole entry after expansion, for the keys that only the kind understands.
     pub entry: Node,
+    /// The entry as it is written, before variables are filled in: it tells which values are
+    /// references, and to what.
+    pub written: Node,
     /// The directory relative paths are relative to: that of the file.
     pub base_dir: PathBuf,
     /// Where the entry stands.

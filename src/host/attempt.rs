@@ -118,6 +118,11 @@ impl Attempt<'_> {
             .hint("a longer --timeout raises the bound"),
         };
         let fault = self.about(fault);
+        // Whether it may be repeated is for the provider to say, whoever ended the attempt.
+        let fault = match &last {
+            Some(Err(last)) => fault.again(last.tried_again()),
+            _ => fault,
+        };
         match last {
             // A fault that only says "cancelled" adds nothing to what is known.
             Some(Err(last)) if matches!(last.kind(), FaultKind::Interrupted(_)) => {

@@ -3,6 +3,7 @@
 //! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -17,12 +18,12 @@ use super::policy::{self, Decision};
 use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
 use super::router::Route;
 use super::{ToolHost, arguments, coerce, output, retry};
-use crate::model::result::map_json;
 use crate::model::{
     CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, ToolCall, ToolContext,
-    ToolResult,
+    ToolResult, map_json,
 };
 use crate::provider::Preview;
+use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.
 struct Prepared {
@@ -44,7 +45,7 @@ impl ToolHost {
                 definition: tool.clone(),
                 preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
-                warnings: route.warnings,
+                warnings: [route.warnings, self.forewarnings(tool)].concat(),
             })
         };
         tokio::select! {
@@ -245,17 +246,17 @@ impl ToolHost {
                 chain: nesting.chain.clone(),
                 ..self.context(request, ledger.call_id.clone(), &limits)
             };
-            let fault = match attempt.run(context, total.as_mut()).await {
-                Err(fault)
-                    if ledger.attempts <= further
-                        && retry::is_passing(fault.kind())
-                        && !total.is_elapsed() =>
-                {
-                    fault
-                }
-                other => return other,
-            };
-            let delay = retry::pause(ledger.attempts, retry::jitter(&self.ids.next()));
+            let outcome = attempt.run(context, total.as_mut()).await;
+            let Some(fault) = retry::reason(&outcome).cloned() else { return outcome };
+            if ledger.attempts > further || total.is_elapsed() {
+                return outcome;
+            }
+            let jitter = retry::jitter(&self.ids.next());
+            let delay = retry::delay(&fault, definition, ledger.attempts, jitter);
+            let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
+            if delay >= left {
+                return given_up(outcome, delay, left);
+            }
             self.events.emit(Event::AttemptFailed {
                 call_id: ledger.call_id.clone(),
                 attempt: ledger.attempts,
@@ -324,6 +325,26 @@ async fn ready(tool: &Tool, request: &CallRequest) -> Result<(JsonObject, Option
     match value {
         Value::Object(given) if problems.is_empty() => Ok((given, unchecked)),
         _ => Err(arguments::misfit(&tool.definition, &problems)),
+    }
+}
+
+/// An outcome after which there is no time for the wait before another attempt.
+fn given_up(
+    outcome: Result<ToolResult, Fault>,
+    delay: Duration,
+    left: Duration,
+) -> Result<ToolResult, Fault> {
+    let why = format!(
+        "not repeated: the next attempt would be in {}, and the call ends in {}",
+        show_duration(delay),
+        show_duration(left)
+    );
+    match outcome {
+        Ok(mut result) => {
+            result.warnings.push(why);
+            Ok(result)
+        }
+        Err(fault) => Err(fault.detail(why)),
     }
 }
 

@@ -43,7 +43,7 @@ use futures_util::future::join_all;
 
 use crate::audit::Masker;
 use crate::catalogue::build::{self, Contribution};
-use crate::catalogue::{Catalogue, ServerListing, filter};
+use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolDefinition};
 use crate::util::clock::Clock;
@@ -52,6 +52,7 @@ use approval::Approver;
 use builder::ToolHostBuilder;
 use limits::Permits;
 use listings::Member;
+use policy::Decision;
 use recorder::Recorder;
 use registry::Registry;
 use request::Reach;
@@ -84,7 +85,7 @@ pub struct ToolHost {
     sessions: Arc<Sessions>,
     version: AtomicU64,
     /// This host, for the calls that tools make.
-    me: Weak<ToolHost>,
+    me: Weak<Self>,
 }
 
 impl ToolHost {
@@ -144,7 +145,34 @@ impl ToolHost {
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
         let route = self.route(name, servers, limits::LISTING).await;
         let route = route.map_err(|fault| self.masker.fault(fault))?;
-        Ok(route.tool.definition.clone())
+        let mut tool = route.tool.definition.clone();
+        tool.warnings.extend(self.forewarnings(&route.tool.definition));
+        Ok(tool)
+    }
+
+    /// What is known beforehand about the tools that a tool calls: which are asked about or
+    /// refused, and which nobody declares. Contacts nobody.
+    fn forewarnings(&self, tool: &ToolDefinition) -> Vec<String> {
+        let remote = || self.members.iter().filter(|member| member.is_remote());
+        let known = |name: &str| {
+            let lists = self.members.iter().flat_map(|m| [Some(m.declared()), m.remembered()]);
+            lists.flatten().find_map(|list| list.exact(name).map(Arc::clone))
+        };
+        let may_be_remote = |name: &str| {
+            let all: Vec<&str> = remote().filter_map(|m| m.provider.component()).collect();
+            let owned = !naming::components(name, all.iter().copied()).is_empty();
+            owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
+        };
+        let warning = |name: &String| match known(name) {
+            Some(called) => match policy::decide(&self.policy, &called.definition) {
+                Decision::Allow(_) => None,
+                Decision::Ask(why) => Some(format!("calls '{name}', which asks first: {why}")),
+                Decision::Deny(why) => Some(format!("calls '{name}', which is refused by {why}")),
+            },
+            None if may_be_remote(name) => None,
+            None => Some(format!("calls '{name}', which is no known tool")),
+        };
+        tool.calls.iter().filter_map(warning).collect()
     }
 
     /// Whether a call of this tool may run, would be asked about, or is refused.

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use crate::model::{FaultKind, ToolDefinition};
+use crate::model::{Again, Fault, FaultKind, ToolDefinition, ToolResult};
 
-/// The first pause.
+/// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
 
 /// The longest pause.
@@ -28,12 +28,39 @@ pub fn is_passing(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Unreachable | FaultKind::Timeout)
 }
 
-/// The pause after the `failed`-th attempt (counted from 1): 0.5 s, doubled each time, up to 30 s,
-/// shortened at random by up to a half so that many callers do not come back at once. `jitter` is
-/// between 0 and 1.
-pub fn pause(failed: u32, jitter: f64) -> Duration {
+/// Why an attempt should be repeated, if it should: what its provider says about that, else what
+/// the kind of its failure means. A tool that answered with a no is only repeated when its
+/// provider asks for it.
+pub fn reason(outcome: &Result<ToolResult, Fault>) -> Option<&Fault> {
+    let (fault, unsaid) = match outcome {
+        Err(fault) => (fault, is_passing(fault.kind())),
+        Ok(result) if result.success => return None,
+        Ok(result) => (result.fault.as_ref()?, false),
+    };
+    let passing = match fault.tried_again() {
+        Again::Unsaid => unsaid,
+        Again::Never => false,
+        Again::Soon | Again::After(_) => true,
+    };
+    passing.then_some(fault)
+}
+
+/// The wait before the attempt that follows the `failed`-th: [`pause`], or longer when the fault
+/// says so.
+pub fn delay(fault: &Fault, tool: &ToolDefinition, failed: u32, jitter: f64) -> Duration {
+    let own = pause(tool.backoff.unwrap_or(FIRST), failed, jitter);
+    match fault.tried_again() {
+        Again::After(least) => own.max(least),
+        _ => own,
+    }
+}
+
+/// The pause after the `failed`-th attempt (counted from 1): `first`, doubled each time, up to
+/// 30 s, shortened at random by up to a half so that many callers do not come back at once.
+/// `jitter` is between 0 and 1.
+pub fn pause(first: Duration, failed: u32, jitter: f64) -> Duration {
     let doublings = failed.saturating_sub(1).min(16);
-    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let full = first.saturating_mul(1 << doublings).min(LONGEST);
     let share = 0.5 + 0.5 * jitter.clamp(0.0, 1.0);
     Duration::try_from_secs_f64(full.as_secs_f64() * share).unwrap_or(full)
 }
@@ -82,15 +109,43 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound() {
-        let pauses: Vec<u128> = (1..9).map(|n| pause(n, 1.0).as_millis()).collect();
+        let pauses: Vec<u128> = (1..9).map(|n| pause(FIRST, n, 1.0).as_millis()).collect();
         assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-        assert_eq!(pause(1, 0.0), Duration::from_millis(250));
+        assert_eq!(pause(FIRST, 1, 0.0), Duration::from_millis(250));
+    }
+
+    #[test]
+    fn what_the_provider_says_about_another_attempt_counts_more_than_the_kind() {
+        let failed = |fault: Fault| Err(fault);
+        assert!(reason(&failed(Fault::timeout("t"))).is_some());
+        assert!(reason(&failed(Fault::timeout("t").again(Again::Never))).is_none());
+        assert!(reason(&failed(Fault::protocol("p"))).is_none());
+        assert!(reason(&failed(Fault::protocol("p").again(Again::Soon))).is_some());
+        let said_no = |again| {
+            let fault = Some(Fault::tool("429").again(again));
+            Ok(ToolResult { fault, ..ToolResult::failure("429") })
+        };
+        assert!(reason(&said_no(Again::Unsaid)).is_none());
+        assert!(reason(&said_no(Again::After(Duration::ZERO))).is_some());
+        assert!(reason(&Ok(ToolResult::text("fine"))).is_none());
+    }
+
+    #[test]
+    fn the_longer_of_both_waits_is_kept() {
+        let mut tool = tool("http", 1, true);
+        let wait = |tool: &ToolDefinition, again| {
+            delay(&Fault::tool("busy").again(again), tool, 1, 1.0).as_millis()
+        };
+        assert_eq!(wait(&tool, Again::Soon), 500);
+        assert_eq!(wait(&tool, Again::After(Duration::from_secs(45))), 45_000);
+        tool.backoff = Some(Duration::from_secs(2));
+        assert_eq!(wait(&tool, Again::After(Duration::from_secs(1))), 2_000);
     }
 
     proptest! {
         #[test]
         fn a_pause_is_always_bounded(failed in any::<u32>(), random in any::<f64>()) {
-            let pause = pause(failed, if random.is_nan() { 0.0 } else { random });
+            let pause = pause(FIRST, failed, if random.is_nan() { 0.0 } else { random });
             prop_assert!(pause >= FIRST / 2 && pause <= LONGEST);
         }
 

@@ -14,7 +14,7 @@ use super::listings::{Member, Snapshot, Tool};
 use crate::catalogue::build::where_from;
 use crate::catalogue::filter;
 use crate::catalogue::naming::{self, Resolution};
-use crate::config::spec::FileRole;
+use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Fault, Origin, ToolName};
 
 /// How many candidates and failures are listed.
@@ -180,15 +180,24 @@ impl ToolHost {
         let visible: Vec<Candidate<'a>> =
             pool.iter().copied().filter(|(_, tool)| self.shows(tool)).collect();
         for pool in [visible.as_slice(), pool] {
-            let names: Vec<&ToolName> = pool.iter().map(|(_, t)| &t.definition.name).collect();
-            match naming::resolve(name, &names) {
-                Resolution::Found(at) => return Ok(pool.get(at).copied()),
-                Resolution::Ambiguous(all) => {
-                    let all: Vec<Candidate<'a>> =
-                        all.into_iter().filter_map(|at| pool.get(at).copied()).collect();
-                    return self.heaviest(name, &all).map(Some);
+            // What is listed comes first: another spelling never makes a name ambiguous.
+            let listed = pool.iter().map(|found| (*found, &found.1.definition.name));
+            let spelled = pool
+                .iter()
+                .flat_map(|found| found.1.definition.aliases.iter().map(|alias| (*found, alias)));
+            let rounds: [Vec<(Candidate<'a>, &ToolName)>; 2] =
+                [listed.collect(), spelled.collect()];
+            for round in rounds {
+                let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
+                let found = |at: usize| round.get(at).map(|(found, _)| *found);
+                match naming::resolve(name, &names) {
+                    Resolution::Found(at) => return Ok(found(at)),
+                    Resolution::Ambiguous(all) => {
+                        let all: Vec<Candidate<'a>> = all.into_iter().filter_map(found).collect();
+                        return self.heaviest(name, &all).map(Some);
+                    }
+                    Resolution::Unknown => {}
                 }
-                Resolution::Unknown => {}
             }
         }
         Ok(None)
@@ -243,16 +252,16 @@ impl ToolHost {
                 || (entry.role == FileRole::Servers
                     && naming::after_component(name, &entry.name).is_some())
         })?;
-        let problem = &entry.problem;
-        let mut fault =
-            Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));
-        if let Some(place) = &problem.place {
-            fault = fault.place(place.clone());
-        }
-        if let Some(hint) = &problem.hint {
-            fault = fault.hint(hint);
-        }
-        Some(fault)
+        Some(broken(entry))
+    }
+
+    /// The same for a name that nobody has, and that may be one of the tools of an entry.
+    fn out_of_service_with_its_tools(&self, name: &str) -> Option<Fault> {
+        let entry = self
+            .disabled
+            .iter()
+            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
+        Some(broken(entry))
     }
 
     /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
@@ -282,6 +291,9 @@ impl ToolHost {
                 others => format!("nobody else offers '{name}', but {others} more failed"),
             });
         }
+        if let Some(fault) = self.out_of_service_with_its_tools(name) {
+            return fault;
+        }
         let names: Vec<&ToolName> = pool
             .iter()
             .filter(|(_, tool)| self.shows(tool))
@@ -300,6 +312,19 @@ impl ToolHost {
             fault.hint(format!("did you mean {}?", near.join(" or ")))
         }
     }
+}
+
+fn broken(entry: &DisabledEntry) -> Fault {
+    let problem = &entry.problem;
+    let mut fault =
+        Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));
+    if let Some(place) = &problem.place {
+        fault = fault.place(place.clone());
+    }
+    if let Some(hint) = &problem.hint {
+        fault = fault.hint(hint);
+    }
+    fault
 }
 
 async fn ask(members: &[&Arc<Member>], limit: Duration) -> Answers {

@@ -153,18 +153,18 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn info(id: impl ToString) -> SessionInfo {
-        SessionInfo { session_id: id.to_string(), ..SessionInfo::default() }
+    fn info(id: &str) -> SessionInfo {
+        SessionInfo { session_id: id.to_owned(), ..SessionInfo::default() }
     }
 
     #[test]
     fn the_session_idle_the_longest_makes_room() {
         let sessions = Sessions::default();
-        let busy = sessions.enter(info(0), "t").unwrap();
+        let busy = sessions.enter(info("0"), "t").unwrap();
         for id in 1..MAX_SESSIONS {
-            sessions.open(info(id)).unwrap();
+            sessions.open(info(&id.to_string())).unwrap();
         }
-        sessions.open(info(1)).unwrap();
+        sessions.open(info("1")).unwrap();
         sessions.open(info("new")).unwrap();
         assert_eq!(sessions.lock().live.len(), MAX_SESSIONS);
         // 0 is in use and 1 was used again, so 2 is the oldest.
@@ -178,8 +178,9 @@ mod tests {
     #[test]
     fn when_all_are_in_use_none_is_dropped() {
         let sessions = Sessions::default();
-        let _all: Vec<Stay> =
-            (0..MAX_SESSIONS).map(|id| sessions.enter(info(id), "t").unwrap()).collect();
+        let _all: Vec<Stay> = (0..MAX_SESSIONS)
+            .map(|id| sessions.enter(info(&id.to_string()), "t").unwrap())
+            .collect();
         assert_eq!(sessions.open(info("new")).unwrap_err().message(), "1000 sessions are in use");
     }
 

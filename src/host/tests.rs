@@ -11,6 +11,7 @@ use super::approval::Approval;
 use super::builder::ToolHostBuilder;
 use super::fake::{Book, Fake, Person, call, host, internal, of_server, variables};
 use super::listings::ListWatch;
+use super::policy::Decision;
 use super::recorder::RecordError;
 use super::request::{ArgumentWord, Arguments, CallRequest, Reach};
 use crate::audit::Masker;
@@ -365,6 +366,22 @@ mod decisions {
                 "intent danger {} approved with --yes: the rule '*: ask' at t:1",
                 "outcome danger ok after 1"
             ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_preview_says_what_is_decided_and_shows_no_secret() {
+        let host = host(&[&local(&["danger"])])
+            .policy(rule("*", PolicyAction::Ask))
+            .masker(Masker::new([("KEY", "hunter22")]))
+            .build();
+        let arguments = json!({"password": "x", "note": "it is hunter22"});
+        let arguments = Arguments::Object(arguments.as_object().cloned().unwrap());
+        let rehearsal = host.preview(&CallRequest::new("danger", arguments)).await.unwrap();
+        assert_eq!(rehearsal.decision, Decision::Ask("the rule '*: ask' at t:1".into()));
+        assert_eq!(
+            rehearsal.preview.request["arguments"],
+            json!({"password": "‹secret›", "note": "it is ‹secret:KEY›"})
         );
     }
 

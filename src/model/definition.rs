@@ -214,6 +214,8 @@ pub struct ToolDefinition {
     pub max_total: Option<Duration>,
     /// How often a failed attempt is repeated.
     pub retries: u32,
+    /// The pause after the first failed attempt, doubled after each further one; `None` is 0.5 s.
+    pub backoff: Option<Duration>,
     /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
     pub repeatable: bool,
     /// A person is asked before each call.
@@ -269,6 +271,7 @@ impl ToolDefinition {
             timeout: None,
             max_total: None,
             retries: 0,
+            backoff: None,
             repeatable: false,
             requires_approval: false,
             scope: ToolScope::default(),

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::problem::Place;
 
@@ -138,6 +139,20 @@ impl Phase {
     }
 }
 
+/// What whoever made a fault knows about trying again. The host counts the attempts and waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Again {
+    /// Nothing: the fault's kind decides.
+    #[default]
+    Unsaid,
+    /// Another attempt would be of no use, or could do harm.
+    Never,
+    /// Another attempt may work, after the usual pause.
+    Soon,
+    /// Another attempt may work, and not before this much time has passed.
+    After(Duration),
+}
+
 /// One failure. Cheap to clone; text in it may be untrusted and is made safe only when shown.
 #[derive(Debug, Clone)]
 pub struct Fault(Arc<Body>);
@@ -152,6 +167,7 @@ struct Body {
     details: Vec<String>,
     place: Option<Place>,
     data: Option<serde_json::Value>,
+    again: Again,
 }
 
 impl Fault {
@@ -166,12 +182,19 @@ impl Fault {
             details: Vec::new(),
             place: None,
             data: None,
+            again: Again::Unsaid,
         }))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Body)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
+    }
+
+    /// Says what the failure was part of: `words` stand before the message.
+    #[must_use]
+    pub fn within(self, words: &str) -> Self {
+        self.with(|b| b.message = format!("{words}: {}", b.message))
     }
 
     /// Names the server the fault belongs to.
@@ -214,6 +237,12 @@ impl Fault {
     #[must_use]
     pub fn data(self, data: serde_json::Value) -> Self {
         self.with(|b| b.data = Some(data))
+    }
+
+    /// Says whether another attempt makes sense.
+    #[must_use]
+    pub fn again(self, again: Again) -> Self {
+        self.with(|b| b.again = again)
     }
 
     /// The same fault with every text in it rewritten, evidence included.
@@ -260,6 +289,11 @@ impl Fault {
     /// The spot in a file, when the cause is in one.
     pub fn at_place(&self) -> Option<&Place> {
         self.0.place.as_ref()
+    }
+
+    /// Whether another attempt makes sense.
+    pub fn tried_again(&self) -> Again {
+        self.0.again
     }
 
     /// Machine-readable evidence.

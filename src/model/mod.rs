@@ -17,11 +17,11 @@ pub use definition::{
     Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
 pub use event::{Event, EventSink, ListOwner, LogLevel};
-pub use fault::{Fault, FaultKind, Phase, Signal};
+pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
-pub use result::{CallMetadata, ToolResult};
+pub use result::{CallMetadata, ToolResult, map_json};
 pub use server::{Era, ServerState, ServerStatus};
 
 /// A JSON object with its keys in the order they were written.

@@ -258,7 +258,7 @@ impl Sandbox {
             given.dedup();
             confinement.read.extend(given);
             if cwd.is_none() {
-                own.push("the directory it is called from, unless that holds your home");
+                own.push("the directory it is called from (unless your home is in it)");
             }
         }
         let verb = if level.confines() { "confined by" } else { "bounded by" };

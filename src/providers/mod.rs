@@ -8,8 +8,10 @@
 pub mod builtin;
 pub mod command;
 pub mod files;
+pub mod http;
 pub mod mailbox;
 pub mod mcp;
+pub mod pipeline;
 pub mod python;
 pub mod storage;
 
@@ -18,6 +20,7 @@ mod engines;
 mod surroundings;
 mod toolkit;
 
+mod properties;
+
 #[cfg(test)]
-#[expect(dead_code, reason = "each kind uses what it needs")]
 mod bench;

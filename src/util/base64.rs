@@ -1,5 +1,20 @@
 //! Base64 (RFC 4648, section 4), as content blocks carry binary data.
 
+/// Encodes as standard base64 with padding.
+pub fn encode(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group =
+            (0..3).fold(0_u32, |group, i| group << 8 | u32::from(*chunk.get(i).unwrap_or(&0)));
+        for i in 0..4 {
+            let index = (group >> (18 - 6 * i) & 63) as usize;
+            out.push(if i <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
+        }
+    }
+    out
+}
+
 /// Decodes standard base64. Line breaks are skipped and missing padding is accepted, because
 /// peers send both; anything else that is not of the alphabet gives `None`.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
@@ -22,21 +37,6 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 pub fn decoded_len(text: &str) -> u64 {
     let signs = text.bytes().filter(|b| !matches!(b, b'\n' | b'\r' | b'=')).count();
     u64::try_from(signs).unwrap_or(u64::MAX).saturating_mul(3) / 4
-}
-
-/// Encodes as standard base64, padded, on one line.
-pub fn encode(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let held = group.iter().fold(0_usize, |held, byte| held << 8 | usize::from(*byte));
-        let held = held << (8 * (3 - group.len()));
-        for at in 0..4 {
-            let sign = SIGNS[(held >> (18 - 6 * at)) & 63];
-            out.push(if at <= group.len() { char::from(sign) } else { '=' });
-        }
-    }
-    out
 }
 
 fn sextet(byte: u8) -> Option<u8> {

@@ -149,6 +149,10 @@ impl Process {
         unsafe {
             command.pre_exec(move || {
                 prepare()?;
+                #[cfg(target_os = "linux")]
+                if let (Err(why), true) = (close_all_on_exec(), cage.is_some()) {
+                    return Err(why);
+                }
                 events.as_ref().map_or(Ok(()), hand_over)?;
                 cage.as_ref().map_or(Ok(()), enter)
             });
@@ -297,7 +301,7 @@ fn wrapper(_: Option<&Cage>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
 fn enter(cage: &Cage) -> io::Result<()> {
     use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
     for (resource, limit) in &cage.resources {
-        rustix::process::setrlimit(*resource, limit.clone())?;
+        rustix::process::setrlimit(*resource, *limit)?;
     }
     if cage.limits_are_final {
         let power = CapabilitySet::SYS_RESOURCE;
@@ -368,6 +372,19 @@ fn prepare() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok(())
+}
+
+/// Runs in the child between fork and exec: descriptors that whoever started us left open do not
+/// pass on. A directory among them would lead out of any confinement. Kernels before 5.11 cannot do
+/// it; there only confined children depend on it.
+#[cfg(target_os = "linux")]
+fn close_all_on_exec() -> io::Result<()> {
+    const FIRST: u32 = 3;
+    // SAFETY: with this flag the call changes descriptors' flags and closes nothing now; it reads
+    // and writes no memory.
+    let marked =
+        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if marked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Runs in the child between fork and exec: puts the write end of the events pipe at

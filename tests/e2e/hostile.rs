@@ -32,6 +32,8 @@ const PATIENT: &[(&str, &str)] = &[
 ];
 /// Faults that are made smaller, since the binary under test is not optimised.
 const SMALLER: &[(&str, &str)] = &[("progress-flood", "count=20000")];
+/// Faults that only a limit meets, with the keys that set it.
+const LIMITED: &[(&str, &str)] = &[("memory-hog", "sandbox: { level: limits, memory: 256MiB }\n")];
 /// Faults of the `http` phase that only a call meets.
 const CALLS_ONLY: &[&str] = &["gzip-bomb", "http-endless-body"];
 /// Faults for which a second code is as good: the server insists on what must not be used.
@@ -156,7 +158,9 @@ fn attack(script: &str, fault: &Fault, place: Place) -> Vec<Row> {
     let fixture = Fixture::new(place, command);
     let mut entry = String::new();
     let waits = PATIENT.iter().find(|(name, _)| *name == fault.name).map_or(WAITS, |(_, w)| w);
-    for line in fixture.entry().lines().chain(waits.lines()) {
+    let limits = LIMITED.iter().find(|(name, _)| *name == fault.name && place == Place::Stdio);
+    let limits = limits.map_or("", |(_, keys)| keys);
+    for line in fixture.entry().lines().chain(waits.lines()).chain(limits.lines()) {
         writeln!(entry, "    {line}").unwrap();
     }
     room.file("mcp.yaml", &format!("mcp_servers:\n  bad:\n{entry}"));

@@ -104,7 +104,16 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         views::catalogue::verdict(&catalogue, answered),
         &assembly.configuration.problems,
     );
-    complete::remember(&*context.environment, &assembly.configuration, &catalogue);
+    match &context.global.profile {
+        // A profile hides names; what is hidden is not gone.
+        None => {
+            complete::remember(&*context.environment, &assembly.configuration, &catalogue);
+        }
+        Some(profile) if catalogue.tools.is_empty() && reach == Reach::Everything => {
+            context.door.warn(&format!("the profile '{profile}' shows no tool at all"));
+        }
+        Some(_) => {}
+    }
     match format {
         Json | Yaml => {
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);

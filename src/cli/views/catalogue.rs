@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::first_sentence;
 use super::tool;
 use crate::catalogue::{Catalogue, ServerListing};
-use crate::cli::context::plural;
+use crate::cli::context::{out_of_service, plural};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault};
 use crate::model::{Fault, Problem, Source, Speed, ToolDefinition, ToolStatus};
@@ -178,7 +178,8 @@ pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
     if errors.is_empty() {
         return servers;
     }
-    let count = format!("{} out of service", plural(errors.len(), "entry is", "entries are"));
+    let count =
+        format!("{} out of service", plural(out_of_service(problems), "entry is", "entries are"));
     let lines = errors.iter().take(SHOWN).map(|problem| {
         let place = problem.place.as_ref();
         let place = place.map(|p| format!("{}:{}:{}: ", p.file.display(), p.line, p.column));

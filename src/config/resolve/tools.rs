@@ -11,7 +11,7 @@ use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
 /// Kinds that other builds have, to tell a typing error from a missing ability.
-const LATER: [&str; 3] = ["http", "pipeline", "openapi"];
+const LATER: [&str; 1] = ["openapi"];
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
@@ -95,18 +95,19 @@ fn resolve(
 ) -> ToolSpec {
     // Trust is bound to what the file says, not to what variables hold today.
     let ask = words.starts.filter(|_| !file.trusted);
-    let written = ask.map(|_| entry.clone());
+    let written = entry.clone();
     file.expander().entry(&mut entry, words.expand, &mut findings.problems);
     let plain = ToolName::plain(name);
     let definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
-    let trust = match (ask, &written) {
-        (Some(starts), Some(written)) => {
+    let trust = match ask {
+        Some(starts) => {
             let site = Site {
                 base_dir: &file.base_dir,
                 environment: file.environment,
-                written,
+                written: &written,
                 scopes: &file.scopes,
+                defaults: file.defaults.as_ref(),
             };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
@@ -114,18 +115,19 @@ fn resolve(
             } else {
                 let program = program(&entry).map(|argv| trust::program_lines(&argv, file));
                 let lines = [lines, program.unwrap_or_default()].concat();
-                let said = said_by_kind(written);
+                let said = said_by_kind(&written);
                 let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
                 gathered.gate.decide(name, file, &parts, &lines)
             }
         }
-        _ => Trust::Trusted,
+        None => Trust::Trusted,
     };
     ToolSpec {
         definition,
         kind: words.key,
         place: entry.place(),
         entry,
+        written,
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
         scopes: Arc::clone(&file.scopes),
@@ -182,7 +184,7 @@ fn kind<'k>(
     if let Some(found) = first(spec::Claim::Certain).or_else(|| first(spec::Claim::Fallback)) {
         return Ok(found);
     }
-    let guess = [("endpoint_url", "http"), ("openapi", "openapi"), ("steps", "pipeline")]
+    let guess = [("openapi", "openapi")]
         .into_iter()
         .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
     Err(match guess {

@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::MAX_DEPTH;
+use crate::config::spec::{PolicyAction, PolicyRule, ProfileSpec};
 use crate::host::approval::Approval;
 use crate::host::fake::{Book, Fake, Person, call, host, internal, variables};
 use crate::host::limits::PARALLEL;
 use crate::host::request::CallRequest;
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, JsonObject, NestedCall, ToolCall, ToolContext, ToolName,
-    ToolResult,
+    Event, EventSink, Fault, FaultKind, JsonObject, NestedCall, Place, ToolCall, ToolContext,
+    ToolName, ToolResult,
 };
 
 /// Calls the tool that `next` names, and passes its answer on.
@@ -128,13 +129,11 @@ fn hanging() -> Arc<Fake> {
     let tools = ["outer", "inner"].iter().zip(1..);
     let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
     Arc::new(Fake::local(tools).answering(|context, call: ToolCall| async move {
-        match call.name.tool() {
-            "outer" => pass_on(context, "inner").await,
-            _ => {
-                context.cancel.cancelled().await;
-                Err(Fault::unreachable("killed by SIGTERM"))
-            }
+        if call.name.tool() == "outer" {
+            return pass_on(context, "inner").await;
         }
+        context.cancel.cancelled().await;
+        Err(Fault::unreachable("killed by SIGTERM"))
     }))
 }
 
@@ -217,6 +216,36 @@ async fn a_nested_call_asks_and_takes_over_a_yes() {
     let yes = CallRequest { assume_yes: true, ..call("outer") };
     assert!(host.call(yes).await.unwrap().result.is_ok());
     assert_eq!(person.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_nested_call_obeys_the_policy_and_the_profile() {
+    let chain = chains(&[("outer", "inner"), ("inner", "")]);
+    let place = Place { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
+    let rule = PolicyRule { pattern: "inner".into(), action: PolicyAction::Deny, place };
+    let profile = ProfileSpec { exclude: vec!["inner".into()], ..ProfileSpec::default() };
+    for host in [host(&[&chain]).policy(vec![rule]), host(&[&chain]).profile(Some(profile))] {
+        let fault = host.build().call(call("outer")).await.unwrap().result.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Denied);
+    }
+    assert_eq!(chain.called(), 2);
+}
+
+#[tokio::test]
+async fn what_a_tool_calls_is_forewarned_about() {
+    let mut outer = internal(ToolName::plain("outer"), 1);
+    outer.calls = vec!["inner".into(), "nothing".into(), "outer2".into()];
+    let mut inner = internal(ToolName::plain("inner"), 2);
+    inner.requires_approval = true;
+    let tools = vec![outer, inner, internal(ToolName::plain("outer2"), 3)];
+    let host = host(&[&Arc::new(Fake::local(tools))]).build();
+    assert_eq!(
+        host.find("outer", &[]).await.unwrap().warnings,
+        [
+            "calls 'inner', which asks first: its entry requires approval",
+            "calls 'nothing', which is no known tool",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]

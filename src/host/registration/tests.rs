@@ -108,7 +108,7 @@ async fn a_registered_tool_may_call_others() {
         let half = json!({ "n": half }).as_object().cloned().unwrap();
         caller.call(&context, "twice", half).await
     };
-    host.register(definition("four-times"), move |a, c| four_times(a, c)).unwrap();
+    host.register(definition("four-times"), four_times).unwrap();
     let outcome = host.call(number("four-times", 3)).await.unwrap();
     assert_eq!(outcome.result.unwrap().output, json!(12));
 }

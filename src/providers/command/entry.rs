@@ -15,6 +15,7 @@ use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::Problem;
 use crate::providers::confinement::{self, Life, Sandbox};
+use crate::providers::properties::Properties;
 use crate::providers::surroundings;
 use crate::util::units;
 
@@ -249,42 +250,7 @@ pub(super) fn variable(property: &str) -> String {
     "TOOLHOST_ARG_".chars().chain(name).collect()
 }
 
-/// What the schema says about the arguments.
-struct Properties {
-    names: Vec<String>,
-    required: Vec<String>,
-    defaults: BTreeMap<String, Value>,
-    /// Whether the schema itself names properties at all.
-    open: bool,
-}
-
 impl Properties {
-    fn of(schema: &Value) -> Self {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let texts = |value: Option<&Value>| -> Vec<String> {
-            let items = value.and_then(Value::as_array).into_iter().flatten();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        Self {
-            names: properties.map(|map| map.keys().cloned().collect()).unwrap_or_default(),
-            required: texts(schema.get("required")),
-            defaults: properties
-                .into_iter()
-                .flatten()
-                .filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone())))
-                .filter(|(_, value)| !value.is_null())
-                .collect(),
-            // With a composed schema the names may stand anywhere; only the call can tell.
-            open: ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"]
-                .iter()
-                .any(|key| schema.get(key).is_some()),
-        }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.open || self.names.iter().any(|known| known == name)
-    }
-
     /// A property that has to be one.
     fn known(&self, name: &str, entry: &Node) -> Result<String, Problem> {
         if self.has(name) {
@@ -294,17 +260,6 @@ impl Properties {
         Err(Problem::error(format!("the schema has no property '{name}' to write to stdin"))
             .hint(self.advice(name))
             .at(spot.place()))
-    }
-
-    fn advice(&self, name: &str) -> String {
-        if self.names.is_empty() {
-            return "declare it in parameters_schema".to_owned();
-        }
-        let near = self.names.iter().find(|known| strsim::damerau_levenshtein(known, name) <= 2);
-        match near {
-            Some(near) => format!("did you mean '{near}'?"),
-            None => format!("the schema has {}", self.names.join(", ")),
-        }
     }
 
     fn check(

@@ -56,6 +56,8 @@ pub(in crate::providers) struct Limits {
     pub(in crate::providers) value: u64,
 }
 
+/// The most of what has no bound of its own.
+const ANY: u64 = u64::MAX >> 1;
 /// The longest value that can be asked for: arguments of a call are not longer either.
 const MOST_VALUE: u64 = 16 << 20;
 /// The longest key that can be asked for.
@@ -111,8 +113,8 @@ pub(in crate::providers) fn read(
     };
     let limits = Limits {
         quota: Quota {
-            keys: bound("max_keys", defaults.quota.keys, u64::MAX >> 1),
-            bytes: bound("max_total_bytes", defaults.quota.bytes, u64::MAX >> 1),
+            keys: bound("max_keys", defaults.quota.keys, ANY),
+            bytes: bound("max_total_bytes", defaults.quota.bytes, ANY),
         },
         key: bound("max_key_bytes", defaults.key, MOST_KEY),
         value: bound("max_value_bytes", defaults.value, MOST_VALUE),
@@ -126,8 +128,15 @@ pub(in crate::providers) fn read(
 }
 
 fn size(node: &Node, most: u64) -> Result<u64, Problem> {
-    units::size(&node.as_scalar_text()?).filter(|size| (1..=most).contains(size)).ok_or_else(|| {
-        node.expected(&format!("a number or a size from 1 to {most}, such as 64KiB"))
+    let text = node.as_scalar_text()?;
+    units::size(&text).filter(|size| (1..=most).contains(size)).ok_or_else(|| {
+        let range = if most < ANY {
+            format!("from 1 to {}", units::show_size(most))
+        } else {
+            "of at least 1".to_owned()
+        };
+        let message = format!("expected a number or a size such as 64KiB, {range}, found '{text}'");
+        Problem::error(message).at(node.place())
     })
 }
 
@@ -185,9 +194,10 @@ fn place(
             Ok(Place::Disk(disk::File { writable, sync, ..file }))
         }
         "redis" => redis(entry),
-        "postgresql" => Err(Problem::error("a store of type postgresql belongs to an MCP server")
-            .hint("name it: 'mcp_server: …'; this kind of entry cannot be kept there otherwise")
-            .at(entry.place())),
+        // A store of this type is handed to a server before any engine is chosen.
+        "postgresql" => Err(Problem::error("only a store can be of type postgresql")
+            .hint("this can be kept in memory, on disk or in redis")
+            .at(entry.get("storage_type").map_or_else(|| entry.place(), Node::place))),
         _ => Ok(Place::Memory),
     }
 }
@@ -312,6 +322,16 @@ impl Place {
             Self::Memory => "in memory".to_owned(),
             Self::Disk(file) => format!("in {}", file.path.display()),
             Self::Redis { host, .. } => format!("in redis at {host}"),
+        }
+    }
+
+    /// What kind of place it is, for descriptions: those reach models and fingerprints, and should
+    /// be the same on every machine.
+    pub(in crate::providers) fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory => "in memory",
+            Self::Disk(_) => "on disk",
+            Self::Redis { .. } => "in redis",
         }
     }
 }

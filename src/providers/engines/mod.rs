@@ -14,7 +14,7 @@ mod conformance;
 pub(super) mod disk;
 mod memory;
 #[cfg(feature = "redis")]
-mod remote;
+pub(super) mod remote;
 
 use async_trait::async_trait;
 

@@ -2,7 +2,7 @@
 //!
 //! | key | says | default |
 //! |---|---|---|
-//! | `toolkit`, `toolkit_class` | `FileManagementToolkit`: the tools have LangChain's names | short names |
+//! | `toolkit`, `toolkit_class` | `FileManagementToolkit`: the tools have `LangChain`'s names | short names |
 //! | `root_dir` | the directory, relative to the file | `scope` |
 //! | `scope` | a named directory | |
 //! | `access` | `read` or `write`: what is given when nothing is selected | `read` |
@@ -118,8 +118,8 @@ fn known_toolkit(entry: &Node) -> Result<(), Problem> {
     })
 }
 
-/// Toolkits, and entries that use their words, have LangChain's names.
-fn vocabulary(entry: &Node) -> Vocabulary {
+/// Toolkits, and entries that use their words, have `LangChain`'s names.
+pub(super) fn vocabulary(entry: &Node) -> Vocabulary {
     let said = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
     match said {
@@ -148,25 +148,25 @@ fn directory(
     let scope = entry.get("scope").filter(|node| !node.is_null());
     let Some(node) = scope.filter(|node| !matches!(node.as_text(), Ok("global" | "session")))
     else {
-        return Err(Problem::error("nothing says which directory this is about")
-            .hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'")
-            .at(entry.place()));
+        let problem = Problem::error("nothing says which directory this is about");
+        return Err(match entry.get("root_dir") {
+            // YAML reads a lone ~ as nothing.
+            Some(node) => problem.hint("for your home write \"~\", in quotes").at(node.place()),
+            None => {
+                problem.hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'").at(entry.place())
+            }
+        });
     };
     let word = node.as_text()?;
-    match scopes.get(word) {
-        Some(path) => Ok((base_dir.join(path), matches!(word, "AGENT_DATA_DIR" | "AGENT_DATA"))),
-        None => {
-            let problem = Problem::error(format!("there is no scope '{word}'")).at(node.place());
-            let names = || scopes.keys().map(String::as_str);
-            Err(match suggestion(word, names()) {
-                Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-                None => {
-                    let names: Vec<&str> = names().collect();
-                    problem.hint(format!("there are {}", names.join(", ")))
-                }
-            })
-        }
+    if let Some(path) = scopes.get(word) {
+        return Ok((base_dir.join(path), matches!(word, "AGENT_DATA_DIR" | "AGENT_DATA")));
     }
+    let names: Vec<&str> = scopes.keys().map(String::as_str).collect();
+    let hint = suggestion(word, names.iter().copied()).map_or_else(
+        || format!("there are {}", names.join(", ")),
+        |meant| format!("did you mean '{meant}'?"),
+    );
+    Err(Problem::error(format!("there is no scope '{word}'")).hint(hint).at(node.place()))
 }
 
 fn access(entry: &Node) -> Result<Access, Problem> {
@@ -229,12 +229,12 @@ fn selected(entry: &Node) -> Vec<String> {
     }
     let list = entry.get_any(&["tools", "selected_tools"]).map(|(_, node)| node);
     let items = list.and_then(|list| list.as_list().ok()).unwrap_or_default();
-    let word = |item: &Node| match &item.value {
-        NodeValue::Text(word) => Some(word.clone()),
-        _ => {
-            let named = item.get_any(&["original_tool_name", "name", "tool_name"])?;
-            named.1.as_text().ok().map(str::to_owned)
+    let word = |item: &Node| {
+        if let NodeValue::Text(word) = &item.value {
+            return Some(word.clone());
         }
+        let named = item.get_any(&["original_tool_name", "name", "tool_name"])?;
+        named.1.as_text().ok().map(str::to_owned)
     };
     items.iter().filter_map(word).collect()
 }

@@ -1,8 +1,9 @@
 //! Filling a new file: pieces between which the call can stop.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 
-use cap_std::fs::File;
+use cap_std::fs::{File, FileExt as _};
+use rustix::io::Errno;
 
 use super::job::Job;
 use crate::model::Fault;
@@ -41,29 +42,35 @@ pub(super) fn with(job: &Job, file: &mut File, bytes: &[u8]) -> Result<(), Broke
 }
 
 /// Copies at most `most` bytes of one file into a new one, and stands at its end; gives how many.
-/// What is zero is left out, so that a file with holes stays one.
+/// Holes are passed over and stay holes, so that they cost neither time nor space.
 ///
 /// # Errors
 /// Those of the system, and the wish to stop.
-pub(super) fn from(job: &Job, old: File, new: &mut File, most: u64) -> Result<u64, Broken> {
-    let mut old = old.take(most);
+pub(super) fn from(job: &Job, old: &File, new: &mut File, most: u64) -> Result<u64, Broken> {
     let mut piece = vec![0; PIECE];
     let (mut done, mut told) = (0_u64, 0_u64);
     loop {
         job.go_on().map_err(Broken::Stopped)?;
-        let count = old.read(&mut piece)?;
-        let bytes = piece.get(..count).unwrap_or_default();
-        if bytes.is_empty() {
-            // Zeros at the very end were left out too, but they count.
+        match rustix::fs::seek(old, rustix::fs::SeekFrom::Data(done)) {
+            Ok(data) if data > done => {
+                done = data.min(most);
+                new.seek(SeekFrom::Start(done))?;
+            }
+            // Nothing but a hole is left, or nothing at all.
+            Err(Errno::NXIO) => done = done.max(old.metadata()?.len().min(most)),
+            // The file system knows of no holes.
+            Ok(_) | Err(_) => {}
+        }
+        let room = usize::try_from(most - done).unwrap_or(usize::MAX).min(PIECE);
+        let count = old.read_at(piece.get_mut(..room).unwrap_or_default(), done)?;
+        if count == 0 {
+            // A hole at the very end was passed over too, but it counts.
             new.set_len(done)?;
+            new.seek(SeekFrom::Start(done))?;
             return Ok(done);
         }
+        new.write_all(piece.get(..count).unwrap_or_default())?;
         done += count as u64;
-        if bytes.iter().all(|byte| *byte == 0) {
-            new.seek(SeekFrom::Start(done))?;
-        } else {
-            new.write_all(bytes)?;
-        }
         if done - told >= BEAT {
             told = done;
             job.progress(done, None, format!("{} copied", units::show_size(done)));

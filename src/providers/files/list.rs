@@ -16,7 +16,7 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
     let recursive = arguments.flag("recursive")?;
     let limit = arguments.limit()?;
     let mut entries = Vec::new();
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     let mut truncated = false;
     let mut walk = Walk::new(job);
     walk.through(path.path(), &mut |met| {
@@ -35,21 +35,21 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
             kind if kind.is_symlink() => "@",
             _ => "",
         };
-        lines.push_str(&format!("{date:<20} {size:>10}  {}{mark}\n", safe_line(&shown)));
+        lines.push(format!("{date:<20} {size:>10}  {}{mark}", safe_line(&shown)));
         entries.push(info::entry(&shown, &metadata));
         Ok(if recursive && met.name != ".git" { Next::On } else { Next::Past })
     })?;
     if entries.is_empty() {
-        lines.push_str("(empty)\n");
+        lines.push("(empty)".to_owned());
     }
     if truncated {
-        lines.push_str(&format!("[only the first {limit} entries; 'limit' allows more]\n"));
+        lines.push(format!("[only the first {limit} entries; 'limit' allows more]"));
     }
     let structured = json!({ "path": path.shown(), "entries": entries, "truncated": truncated });
     Ok(ToolResult {
         success: true,
         output: structured.clone(),
-        content: vec![json!({ "type": "text", "text": lines })],
+        content: vec![json!({ "type": "text", "text": lines.join("\n") + "\n" })],
         structured: Some(structured),
         warnings: walk::unseen(&walk.unseen).into_iter().collect(),
         ..ToolResult::default()

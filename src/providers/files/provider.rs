@@ -12,6 +12,7 @@ use super::job::Job;
 use super::root::Root;
 use super::table::Operation;
 use super::{info, list, read, search, transfer, write};
+use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
     Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus,
@@ -59,7 +60,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
         }
         // What is wrong with the selection is told together with the rest.
         Err(mut problems) => {
-            let words = super::table::Vocabulary::LangChain;
+            let words = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
                 problems.extend(toolkit::choose(spec, words.offers()).err().unwrap_or_default());
             }
@@ -103,7 +104,7 @@ fn choose(spec: &ToolSpec, entry: &Entry) -> Result<Vec<Chosen>, Vec<Problem>> {
     if entry.access != Access::Read {
         return Ok(chosen);
     }
-    let at = spec.entry.get("access").map_or_else(|| spec.place.clone(), |node| node.place());
+    let at = spec.entry.get("access").map_or_else(|| spec.place.clone(), Node::place);
     let contradictions: Vec<Problem> = chosen
         .iter()
         .filter(|tool| Operation::named(tool.offer.name).is_some_and(Operation::writes))
@@ -130,7 +131,7 @@ fn define(
     definition.output_schema = operation.output_schema().map(Arc::new);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
     let said = &spec.definition.annotations;
-    let mut annotations = operation.annotations();
+    let mut annotations = operation.annotations(entry.vocabulary);
     annotations.title.clone_from(&said.title);
     // The host asks about every tool that calls itself destructive. `requires_approval: false` is
     // the word of whoever wrote the entry about a tool of this program, so the hint is left unsaid;
@@ -211,7 +212,7 @@ impl ToolProvider for FilesProvider {
             let inside = Inside::read(text, self.root.spellings())?;
             paths.insert(names[0].to_owned(), Value::String(inside.shown()));
         }
-        let word = format!("{operation:?}").to_lowercase();
+        let word = operation.word();
         let shown: Vec<&str> = paths.values().filter_map(Value::as_str).collect();
         let root = self.root.shown();
         let summary = format!("{word} {} in {root}", shown.join(" to "));

@@ -85,12 +85,11 @@ impl Piece<'_> {
             let before = kept.len();
             let read = (&mut reader).take(room).read_until(b'\n', &mut kept);
             if read.map_err(|error| self.fault(&error))? == 0 {
-                cut = room == 0;
                 break;
             }
             if kept.last() == Some(&b'\n') {
                 whole += 1;
-            } else if kept.len() == most {
+            } else if kept.len() == most && !self.is_at_end(&mut reader)? {
                 // A line that does not fit is left to the next call, unless it is the first.
                 cut = true;
                 kept.truncate(if whole > 0 { before } else { character_end(&kept) });
@@ -98,18 +97,19 @@ impl Piece<'_> {
             }
         }
         let end = at + kept.len() as u64;
-        let more = {
-            let rest = reader.fill_buf().map_err(|error| self.fault(&error))?;
-            cut || !rest.is_empty()
-        };
+        let more = cut || !self.is_at_end(&mut reader)?;
         if kept.is_empty() && line.is_some_and(|line| line > 1) && !more {
             return Err(self.short(line.unwrap_or(1) - 1));
         }
         let next = more.then(|| match line {
-            Some(line) if whole > 0 || lines.is_some() && !cut => ("offset", line + whole),
+            Some(line) if whole > 0 => ("offset", line + whole),
             _ => ("byte_offset", end),
         });
         Ok(self.answer(kept, line, whole, (at, end), next))
+    }
+
+    fn is_at_end(&self, reader: &mut BufReader<&File>) -> Result<bool, Fault> {
+        reader.fill_buf().map(<[u8]>::is_empty).map_err(|error| self.fault(&error))
     }
 
     /// Passes over the rest of a line, piece by piece; how many bytes that were, 0 at the end.

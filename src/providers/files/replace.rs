@@ -10,7 +10,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cap_std::fs::{
@@ -58,12 +58,15 @@ impl<'a> Target<'a> {
         let Some((parent, name)) = path.split() else {
             return Err(Fault::tool(format!("'{}' is a directory, not a file", path.shown())));
         };
+        if name == TEMPORARY {
+            return Err(Fault::denied(format!(
+                "the name '{TEMPORARY}' is taken by toolhost itself"
+            )));
+        }
         let fault = |error: io::Error| job.fault("write", path.path(), &error);
         let top = job.dir()?;
-        if make_way {
-            top.create_dir_all(parent).map_err(fault)?;
-        }
-        let parent = top.open_dir(parent).map_err(fault)?;
+        let parent =
+            if make_way { way(top, parent) } else { top.open_dir(parent) }.map_err(fault)?;
         let turn = take_turn(job, &parent, path)?;
         let temporary = if turn.is_some() {
             match parent.remove_file(TEMPORARY) {
@@ -182,6 +185,20 @@ impl<'a> Target<'a> {
             })
             .into_iter()
             .collect()
+    }
+}
+
+/// Opens a directory, and makes it when it is missing.
+///
+/// # Errors
+/// Those of the system, and a way out.
+pub(super) fn way(top: &Dir, path: &Path) -> io::Result<Dir> {
+    match top.open_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            top.create_dir_all(path)?;
+            top.open_dir(path)
+        }
+        opened => opened,
     }
 }
 

@@ -47,7 +47,7 @@ struct Names {
 #[derive(Default)]
 struct Found {
     matches: Vec<Value>,
-    lines: String,
+    lines: Vec<String>,
     truncated: bool,
     read: u64,
     searched: u64,
@@ -81,6 +81,9 @@ impl Wanted {
             return Err(Fault::usage("nothing says what to look for")
                 .hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
         }
+        if [glob, text].into_iter().flatten().any(str::is_empty) {
+            return Err(Fault::usage("what is looked for is empty"));
+        }
         if [glob, text].into_iter().flatten().any(|pattern| pattern.len() > PATTERN) {
             return Err(Fault::usage(format!("a pattern has at most {PATTERN} bytes")));
         }
@@ -92,7 +95,13 @@ impl Wanted {
                 .size_limit(1 << 20)
                 .dfa_size_limit(4 << 20)
                 .build()
-                .map_err(|error| Fault::usage(format!("'text' is no expression: {error}")))
+                .map_err(|error| {
+                    // Its message is a drawing of several lines, of which the last says why.
+                    let words = error.to_string();
+                    let why = words.lines().last().unwrap_or_default();
+                    let why = why.strip_prefix("error: ").unwrap_or(why);
+                    Fault::usage(format!("'text' is no regular expression: {why}"))
+                })
         });
         Ok(Self {
             glob: glob.map(Names::read).transpose()?,
@@ -119,8 +128,7 @@ impl Found {
     fn look_at(&mut self, job: &Job, met: &Met<'_>, wanted: &Wanted) -> Result<(), Fault> {
         let Some(text) = &wanted.text else {
             let shown = met.path.display().to_string();
-            self.lines.push_str(&format!("{}\n", safe_line(&shown)));
-            self.add(json!({ "path": shown }), wanted);
+            self.add(safe_line(&shown).into_owned(), json!({ "path": shown }), wanted);
             return Ok(());
         };
         job.go_on()?;
@@ -149,8 +157,8 @@ impl Found {
             let Some(hit) = text.find(line) else { continue };
             let text = window(line, hit.start());
             let number = at + 1;
-            self.lines.push_str(&format!("{}:{number}: {text}\n", safe_line(&shown)));
-            self.add(json!({ "path": shown, "line": number, "text": text }), wanted);
+            let said = format!("{}:{number}: {text}", safe_line(&shown));
+            self.add(said, json!({ "path": shown, "line": number, "text": text }), wanted);
             if self.truncated {
                 break;
             }
@@ -159,24 +167,23 @@ impl Found {
     }
 
     /// Adds a match, unless there are enough: then it is known that there are more.
-    fn add(&mut self, found: Value, wanted: &Wanted) {
+    fn add(&mut self, line: String, found: Value, wanted: &Wanted) {
         if self.matches.len() < wanted.limit {
+            self.lines.push(line);
             self.matches.push(found);
         } else {
             self.truncated = true;
-            let end = self.lines.trim_end().rfind('\n').map_or(0, |at| at + 1);
-            self.lines.truncate(end);
         }
     }
 
     fn answer(mut self, wanted: &Wanted, unseen: &[String]) -> ToolResult {
         if self.matches.is_empty() {
-            self.lines.push_str("nothing found\n");
+            self.lines.push("nothing found".to_owned());
         }
         let mut warnings: Vec<String> = walk::unseen(unseen).into_iter().collect();
         if self.truncated {
             let limit = wanted.limit;
-            self.lines.push_str(&format!("[only the first {limit}; 'limit' allows more]\n"));
+            self.lines.push(format!("[only the first {limit}; 'limit' allows more]"));
         }
         if self.full {
             warnings.push(format!(
@@ -196,7 +203,7 @@ impl Found {
         ToolResult {
             success: true,
             output: structured.clone(),
-            content: vec![json!({ "type": "text", "text": self.lines })],
+            content: vec![json!({ "type": "text", "text": self.lines.join("\n") + "\n" })],
             structured: Some(structured),
             warnings,
             ..ToolResult::default()

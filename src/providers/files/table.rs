@@ -1,6 +1,6 @@
 //! The operations, their names in both vocabularies, and what is said about each.
 //!
-//! One operation has two sets of names: the short ones of components, and those of LangChain's
+//! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
 //! and arguments are translated here and in `arguments`; nothing else knows of the two.
 
@@ -110,6 +110,22 @@ impl Operation {
         })
     }
 
+    /// Its short name.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Search => "search",
+            Self::Info => "info",
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Edit => "edit",
+            Self::Copy => "copy",
+            Self::Move => "move",
+            Self::Delete => "delete",
+        }
+    }
+
     /// Whether it changes anything.
     pub(super) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
@@ -119,8 +135,8 @@ impl Operation {
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Read => {
-                "Read a text file, or a part of it. A long file is cut, and the end of the answer \
-                 says how to go on"
+                "Read a text file or some of its lines. A long file is cut, and the end of the \
+                 answer says how to go on"
             }
             Self::List => "List the entries of a directory, with types, sizes and dates",
             Self::Search => {
@@ -160,14 +176,15 @@ impl Operation {
     }
 
     /// The truth about its effects. What replaces or deletes is destructive; adding to a file is
-    /// not, and neither is safe to repeat when a second time does something else.
-    pub(super) fn annotations(self) -> Annotations {
+    /// not, and neither is safe to repeat when a second time does something else: `LangChain`'s
+    /// `write_file` can add too.
+    pub(super) fn annotations(self, words: Vocabulary) -> Annotations {
         let writes = self.writes();
         Annotations {
             title: None,
             read_only: Some(!writes),
             destructive: Some(writes && self != Self::Append),
-            idempotent: Some(!writes || self == Self::Write),
+            idempotent: Some(!writes || self == Self::Write && words == Vocabulary::Plain),
             open_world: Some(false),
         }
     }
@@ -190,7 +207,7 @@ impl Operation {
         match self {
             Self::Read => object(
                 &[
-                    (path, text("The file, relative to the directory of these tools")),
+                    (path, file("The file, relative to the directory of these tools")),
                     ("offset", count("The first line to read, from 1")),
                     ("limit", count("The most lines to read")),
                     (
@@ -209,7 +226,10 @@ impl Operation {
             Self::List => object(
                 &[
                     (directory, directory_of("list")),
-                    ("recursive", flag("Whether to list the directories in it too")),
+                    (
+                        "recursive",
+                        flag("Whether to list the directories in it too, but those named .git"),
+                    ),
                     ("limit", limit),
                 ],
                 &[],
@@ -219,10 +239,9 @@ impl Operation {
                     (directory, directory_of("search")),
                     (
                         words.word("glob", "pattern"),
-                        text(
+                        json!({ "type": "string", "examples": ["*.md"], "description":
                             "A pattern such as *.md or src/**/*.rs. Without a slash it is matched \
-                             against names, with one against paths",
-                        ),
+                             against names, with one against paths" }),
                     ),
                     ("text", text("A text that has to stand in a line of the file")),
                     ("regex", flag("Whether the text is a regular expression")),
@@ -234,25 +253,25 @@ impl Operation {
                     Vocabulary::LangChain => &["pattern"],
                 },
             ),
-            Self::Info => object(&[(path, text("A file or directory"))], &[path]),
+            Self::Info => object(&[(path, file("A file or directory"))], &[path]),
             Self::Write | Self::Append => {
                 let mut properties = vec![
-                    (path, text("The file; directories on the way to it are created")),
-                    ("text", json!({ "type": "string", "description": "What to write" })),
+                    (path, file("The file; directories on the way to it are created")),
+                    ("text", text("What to write")),
                     (
                         "encoding",
                         json!({ "enum": ["text", "base64"], "default": "text",
                         "description": "What the text is: itself, or bytes in base64" }),
                     ),
                 ];
-                if self == Self::Write {
+                if words == Vocabulary::LangChain {
                     properties.push(("append", flag("Whether to add to the end instead")));
                 }
                 object(&properties, &[path, "text"])
             }
             Self::Edit => object(
                 &[
-                    (path, text("The file")),
+                    (path, file("The file")),
                     ("old", text("What stands there now, exactly, line breaks included")),
                     ("new", json!({ "type": "string", "description": "What shall stand there" })),
                 ],
@@ -263,14 +282,14 @@ impl Operation {
                 let to = words.word("to", "destination_path");
                 object(
                     &[
-                        (from, text("What to take")),
+                        (from, file("What to take")),
                         (to, text("The new path, or a directory to put it into")),
                         ("overwrite", flag("Whether an existing file may be replaced")),
                     ],
                     &[from, to],
                 )
             }
-            Self::Delete => object(&[(path, text("A file or an empty directory"))], &[path]),
+            Self::Delete => object(&[(path, file("A file or an empty directory"))], &[path]),
         }
     }
 
@@ -334,7 +353,11 @@ fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
 }
 
 fn text(about: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "description": about })
+    json!({ "type": "string", "description": about })
+}
+
+fn file(about: &str) -> Value {
+    json!({ "type": "string", "description": about, "examples": ["notes.md"] })
 }
 
 fn count(about: &str) -> Value {

@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, MetadataExt as _};
 use super::arguments::Arguments;
 use super::inside::Inside;
 use super::job::Job;
-use super::replace::{Target, rename_new};
+use super::replace::{Target, rename_new, way};
 use super::write::told;
 use super::{fill, open, trouble};
 use crate::model::{Fault, ToolResult};
@@ -35,7 +35,7 @@ pub(super) fn copy(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, F
     }
     let mut size = 0;
     let warnings = target.put(Some(metadata.mode()), !overwrite, |new| {
-        size = fill::from(job, file, new, u64::MAX)?;
+        size = fill::from(job, &file, new, u64::MAX)?;
         Ok(())
     })?;
     let (from, to, size) = (from.shown(), to.shown(), units::show_size(size));
@@ -52,8 +52,7 @@ pub(super) fn rename(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult,
     let moved = source.symlink_metadata(name).map_err(fault)?;
     let to = destination(job, arguments, &from)?;
     let Some((parent, new)) = to.place() else { return Err(no_name(&to, "replace")) };
-    top.create_dir_all(parent).map_err(|error| job.fault("write", to.path(), &error))?;
-    let goal = top.open_dir(parent).map_err(|error| job.fault("write", to.path(), &error))?;
+    let goal = way(top, parent).map_err(|error| job.fault("write", to.path(), &error))?;
     let overwrite = arguments.flag("overwrite")? && replaceable(&goal, new, &to)?;
     job.go_on()?;
     let done = if overwrite && !moved.is_dir() {

@@ -34,7 +34,7 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>, append: bool) -> Result<
     let size = old.as_ref().map_or(0, |(_, metadata)| metadata.len()) + bytes.len() as u64;
     let warnings = target.put(None, false, |file| {
         if let Some((old, _)) = old {
-            fill::from(job, old, file, LARGEST)?;
+            fill::from(job, &old, file, LARGEST)?;
         }
         fill::with(job, file, &bytes)
     })?;

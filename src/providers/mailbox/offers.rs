@@ -50,18 +50,17 @@ impl Operation {
 pub(super) fn define(spec: &ToolSpec, tool: &Chosen, choice: &Choice) -> ToolDefinition {
     let operation = Operation::of(tool.offer);
     let mut definition = tool.definition(spec);
-    let place = choice.place.words();
+    let place = choice.place.kind();
     definition.description.get_or_insert_with(|| match operation {
         Operation::Send => format!(
-            "Leaves a message in the mailbox of somebody: a text, or any JSON value as message. \
-             Mailboxes are kept {place}."
+            "Leaves a message in somebody's mailbox ({place}): a text, or any JSON value as \
+             message."
         ),
         Operation::Receive => format!(
-            "Takes the oldest messages out of a mailbox, each for one receiver only. With wait it \
-             waits that many seconds for one, with keep the messages stay. Mailboxes are kept \
-             {place}."
+            "Takes the oldest messages out of a mailbox ({place}), each for one receiver only. \
+             With wait it waits that many seconds for one, with keep the messages stay."
         ),
-        Operation::List => format!("Lists the mailboxes that hold messages, {place}."),
+        Operation::List => format!("Lists the mailboxes that hold messages ({place})."),
     });
     definition.input_schema = Arc::new(input(operation, &choice.limits));
     definition.output_schema = Some(Arc::new(output(operation)));

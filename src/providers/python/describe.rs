@@ -45,13 +45,12 @@ pub(super) async fn functions(
         .iter()
         .map(|(entry, function)| ask::<Described>(runner, entry, (Op::Describe, Some(function))));
     let told = join_all(each).await;
-    let keys: Vec<_> = wanted.iter().map(|(entry, _)| runner.key(entry, None).ok()).collect();
     let news: Vec<_> = wanted
         .iter()
-        .zip(&keys)
         .zip(&told)
-        .filter_map(|(((entry, function), key), told)| {
-            Some((key.as_ref()?, entry.module.as_str(), *function, told.as_ref().ok()?))
+        .filter_map(|((entry, function), told)| {
+            let key = runner.key(entry).ok()?;
+            Some((key, entry.module.as_str(), *function, told.as_ref().ok()?))
         })
         .collect();
     if !news.is_empty() {
@@ -93,3 +92,6 @@ async fn ask<T: DeserializeOwned>(
     serde_json::from_value(value)
         .map_err(|error| Fault::internal(format!("a description cannot be read: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

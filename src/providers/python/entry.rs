@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use super::workers::Key;
 use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
-use crate::model::{Fault, Problem, Safety, ToolScope};
+use crate::model::{Problem, Safety, ToolScope};
 use crate::providers::surroundings;
 
 /// The keys of an entry that only this kind understands.
@@ -44,24 +46,10 @@ pub(super) struct Entry {
     pub(super) has_schema: bool,
     /// Whether each session has a worker of its own.
     pub(super) by_session: bool,
-    /// Why it may not be started yet, as the command that would allow it.
-    untrusted: Option<String>,
-}
-
-impl Entry {
-    /// Lets the entry start something only if that was allowed.
-    ///
-    /// # Errors
-    /// A fault of kind denied that names the command which allows it.
-    pub(super) fn permit(&self) -> Result<(), Fault> {
-        match &self.untrusted {
-            None => Ok(()),
-            Some(remedy) => {
-                Err(Fault::denied(format!("running '{}' is not trusted yet", self.module))
-                    .hint(format!("allow it with: {remedy}")))
-            }
-        }
-    }
+    /// Whether it may start an interpreter.
+    pub(super) trust: Trust,
+    /// What its worker is made for, once that was found out.
+    pub(super) key: OnceLock<Key>,
 }
 
 /// Reads an entry.
@@ -101,10 +89,8 @@ pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
         env_keys,
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
-        untrusted: match &spec.trust {
-            Trust::Trusted => None,
-            Trust::Ask(request) => Some(format!("toolhost trust {}", request.file.display())),
-        },
+        trust: spec.trust.clone(),
+        key: OnceLock::new(),
     })
 }
 

@@ -42,9 +42,13 @@ impl ToolProvider for ModuleProvider {
         None
     }
 
-    /// None: only the module knows its functions.
+    /// One that stands for all of them: only the module knows its functions. It is what is listed
+    /// as unavailable when the module cannot be imported.
     fn declared(&self) -> Vec<ToolDefinition> {
-        Vec::new()
+        let mut all = self.template.clone();
+        let sentence = || format!("The typed functions of {}.", self.entry.module);
+        all.description.get_or_insert_with(sentence);
+        vec![all]
     }
 
     fn is_remote(&self) -> bool {

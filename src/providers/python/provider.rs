@@ -55,8 +55,8 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
         };
         let obstacle = runner.obstacle(&entry);
         let known = || {
-            let key = runner.key(&entry, None).ok()?;
-            runner.memory.recall(&key, &entry.module, &function)
+            let key = runner.key(&entry).ok()?;
+            runner.memory.recall(key, &entry.module, &function)
         };
         let list = if entry.has_schema || obstacle.is_some() {
             &mut whole
@@ -205,7 +205,7 @@ pub(super) fn preview(
     function: &str,
     call: &ToolCall,
 ) -> Result<Preview, Fault> {
-    let key = runner.key(entry, None)?;
+    let key = runner.key(entry)?;
     let file = sources::file_of(&entry.root, &entry.module);
     Ok(Preview {
         summary: format!("calls {}.{function} in {}", entry.module, key.interpreter.display()),

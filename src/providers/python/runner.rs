@@ -12,7 +12,7 @@ use super::{interpreter, sources};
 use crate::config::environment::Environment;
 use crate::model::fault::Signal;
 use crate::model::{Fault, FaultKind, JsonObject, Phase, ToolContext};
-use crate::provider::KindContext;
+use crate::provider::{KindContext, permit};
 use crate::providers::surroundings;
 
 /// Runs what entries name.
@@ -41,22 +41,28 @@ impl Runner {
         interpreter::find(entry, self.environment.as_ref())
     }
 
-    /// What the worker of an entry is made for.
+    /// What the worker of an entry is made for, sessions aside. Found out once: looking for the
+    /// interpreter would be most of what a call costs.
     ///
     /// # Errors
     /// When there is no interpreter.
-    pub(super) fn key(&self, entry: &Entry, session: Option<&str>) -> Result<Key, Fault> {
-        Ok(Key {
+    pub(super) fn key<'e>(&self, entry: &'e Entry) -> Result<&'e Key, Fault> {
+        if let Some(key) = entry.key.get() {
+            return Ok(key);
+        }
+        let environment = self.environment.as_ref();
+        let key = Key {
             interpreter: self.interpreter(entry)?,
             root: entry.root.clone(),
-            env: surroundings::inherited(&entry.env, &entry.env_keys, self.environment.as_ref()),
-            session: session.map(str::to_owned),
-        })
+            env: surroundings::inherited(&entry.env, &entry.env_keys, environment),
+            session: None,
+        };
+        Ok(entry.key.get_or_init(|| key))
     }
 
     /// What stands between a call and the function, as far as it shows without starting anything.
     pub(super) fn obstacle(&self, entry: &Entry) -> Option<Fault> {
-        let checks = [entry.permit(), self.interpreter(entry).map(drop), require_root(entry)];
+        let checks = [permit(&entry.trust), self.interpreter(entry).map(drop), require_root(entry)];
         checks.into_iter().find_map(Result::err)
     }
 
@@ -71,10 +77,12 @@ impl Runner {
         context: &ToolContext,
         origin: &str,
     ) -> Result<Reply, Fault> {
-        entry.permit()?;
+        permit(&entry.trust)?;
         require_root(entry)?;
-        let session = entry.by_session.then_some(context.session_id.as_str());
-        let key = self.key(entry, session)?;
+        let shared = self.key(entry)?;
+        let own = entry
+            .by_session
+            .then(|| Key { session: Some(context.session_id.clone()), ..shared.clone() });
         let worker = tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
@@ -83,7 +91,7 @@ impl Runner {
                     "stopped before Python was ready",
                 ));
             }
-            worker = self.workers.get(&key) => worker?,
+            worker = self.workers.get(own.as_ref().unwrap_or(shared)) => worker?,
         };
         let file = sources::file_of(&entry.root, &entry.module);
         let request = Request { op, module: &entry.module, function, file: file.as_deref(), args };

@@ -35,6 +35,9 @@ use crate::provider::Kind;
 use crate::providers::engines::choice;
 use crate::providers::toolkit;
 
+/// The word for this kind.
+const KEY: &str = "storage";
+
 /// The keys that only this kind understands.
 const OWN: [&str; 2] = ["access", "mcp_server"];
 
@@ -64,7 +67,7 @@ const OTHERS: [&str; 7] =
 pub fn kind() -> Kind {
     Kind {
         words: KindWords {
-            key: "storage",
+            key: KEY,
             aliases: &["store"],
             keys: &KEYS,
             expand: &choice::EXPAND,
@@ -77,7 +80,5 @@ pub fn kind() -> Kind {
 
 fn claims(entry: &Node) -> Claim {
     let has = |key: &&str| entry.get(key).is_some();
-    Claim::certain_if(
-        has(&"storage_type") || (has(&"component") && !OTHERS.iter().any(|key| has(key))),
-    )
+    Claim::certain_if(has(&"storage_type") || (has(&"component") && !OTHERS.iter().any(has)))
 }

@@ -95,16 +95,17 @@ pub(super) fn define(
 ) -> ToolDefinition {
     let mut definition = tool.definition(spec);
     definition.aliases = aliases(&definition.name, tool.offer);
-    let place = choice.place.words();
+    let component = tool.name.component().unwrap_or(tool.name.tool());
+    let store = format!("the store '{component}' ({})", choice.place.kind());
     definition.description.get_or_insert_with(|| match operation {
-        Operation::Read => format!("Reads the value of a key of the store {place}."),
+        Operation::Read => format!("Reads what a key of {store} holds."),
         Operation::Write => format!(
-            "Writes a JSON value to a key of the store {place}. With if_version only if the key \
-             still holds that version, with if_absent only if it holds nothing."
+            "Writes a JSON value to a key of {store}. With if_version only while the key holds \
+             that version, with if_absent only while it holds nothing."
         ),
-        Operation::List => format!("Lists the keys of the store {place}, sorted, page by page."),
-        Operation::Delete => format!("Deletes a key of the store {place}."),
-        Operation::Clear => format!("Deletes all keys of the store {place}."),
+        Operation::List => format!("Lists the keys of {store}, sorted, page by page."),
+        Operation::Delete => format!("Deletes a key of {store}."),
+        Operation::Clear => format!("Deletes all keys of {store}."),
     });
     definition.input_schema = Arc::new(input(operation, &choice.limits));
     definition.output_schema = Some(Arc::new(output(operation)));

@@ -20,6 +20,9 @@ pub struct StandIn {
 /// # Errors
 /// When it says that it belongs to a server and not to which, or the other way round.
 pub fn stand_in(spec: &ToolSpec) -> Option<Result<StandIn, Problem>> {
+    if spec.kind != super::KEY {
+        return None;
+    }
     let entry = &spec.entry;
     let server = entry.get(OWN[1]).filter(|node| !node.is_null());
     // An unknown type is told by who builds the store.

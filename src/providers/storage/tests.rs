@@ -1,1 +1,339 @@
+//! The kind as its entries are written, past the host.
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::model::{Fault, FaultKind, ToolContext, ToolName, ToolResult};
+use crate::providers::bench::Bench;
+
+fn bench(entry: &str) -> Bench {
+    Bench::new(&super::kind(), &format!("components:\n  - {{ {entry} }}\n"))
+}
+
+fn names(bench: &Bench) -> Vec<String> {
+    bench.definitions().iter().map(|tool| tool.name.full()).collect()
+}
+
+/// What a tool says no with.
+fn no(outcome: Result<ToolResult, Fault>) -> (String, String) {
+    let result = outcome.unwrap();
+    assert!(!result.success, "{result:?}");
+    let fault = result.fault.unwrap();
+    assert_eq!(fault.kind(), FaultKind::Tool);
+    (fault.message().to_owned(), fault.hint_text().unwrap_or_default().to_owned())
+}
+
+async fn output(bench: &Bench, tool: &str, arguments: Value) -> Value {
+    let result = bench.call(tool, arguments).await.unwrap();
+    assert!(result.success, "{result:?}");
+    result.output
+}
+
+#[test]
+fn entries_become_tools() {
+    for (entry, expected) in [
+        ("name: n, type: storage", &["n-read", "n-write", "n-list", "n-delete"][..]),
+        ("name: n, storage_type: memory", &["n-read", "n-write", "n-list", "n-delete"]),
+        ("name: x, component: n, tools: [put, get]", &["n-put", "n-get"]),
+        ("name: n, type: storage, access: read", &["n-read", "n-list"]),
+        ("name: n, type: storage, tools: [clear, get]", &["n-clear", "n-get"]),
+        ("name: wipe, type: storage, component: n, original_tool_name: clear", &["wipe"]),
+    ] {
+        let bench = bench(entry);
+        assert_eq!(names(&bench), expected, "{entry}: {:?}", bench.messages());
+    }
+}
+
+#[test]
+fn what_a_definition_says_is_true() {
+    let bench =
+        bench("name: n, type: storage, path: data/n.db, tools: [get, put, list, delete, clear]");
+    let row = |tool: &crate::model::ToolDefinition| {
+        let said = &tool.annotations;
+        let aliases: Vec<String> = tool.aliases.iter().map(ToolName::full).collect();
+        let asks = said.destructive == Some(true);
+        format!("{} {:?} asks:{asks} {}", tool.name, said.read_only.unwrap(), aliases.join(","))
+    };
+    let rows: Vec<String> = bench.definitions().iter().map(row).collect();
+    insta::assert_debug_snapshot!(rows, @r#"
+    [
+        "n-get true asks:false n-read",
+        "n-put false asks:false n-write,n-set",
+        "n-list true asks:false n-keys",
+        "n-delete false asks:true n-remove",
+        "n-clear false asks:true ",
+    ]
+    "#);
+    let touches = bench.definition("n-put").touches.join("; ");
+    let path = bench.dir.path().join("data/n.db");
+    assert_eq!(
+        touches,
+        format!(
+            "writes {} (each write is flushed to the disk before it is answered)",
+            path.display()
+        )
+    );
+    assert_eq!(bench.definition("n-get").touches, [format!("reads {}", path.display())]);
+    assert!(!path.exists(), "nothing is opened before a call");
+}
+
+#[test]
+fn an_entry_may_say_that_deleting_loses_nothing() {
+    let bench = bench(
+        "name: n, type: storage, annotations: { destructiveHint: false, readOnlyHint: true }",
+    );
+    assert_eq!(bench.definition("n-delete").annotations.destructive, Some(false));
+    // What would be a lie is not taken over.
+    assert_eq!(bench.definition("n-write").annotations.read_only, Some(false));
+}
+
+#[test]
+fn all_that_is_wrong_with_an_entry_is_told_at_once() {
+    let bench = bench(
+        "name: n, type: storage, storage_type: mongo, access: reed, max_keys: -1, ttl: soon, \
+         tools: [reead]",
+    );
+    insta::assert_debug_snapshot!(bench.messages(), @r#"
+    [
+        "expected read or write, found text",
+        "there is no tool 'reead' to select",
+        "'mongo' is no type of storage; it is one of memory, disk, redis, postgresql",
+        "expected a number or a size such as 64KiB, of at least 1, found '-1'",
+        "expected a duration such as 30, 500ms, 30s or 2m, found text",
+    ]
+    "#);
+    let bench = self::bench("name: n, type: storage, access: read, tools: [get, put]");
+    insta::assert_debug_snapshot!(bench.messages(), @r#"
+    [
+        "'n-put' changes the store, but the entry may only read",
+    ]
+    "#);
+    for (entry, message) in [
+        ("storage_type: redis", "a store in Redis needs a 'url'"),
+        (
+            "storage_type: redis, url: 'http://x'",
+            "expected an address such as redis://127.0.0.1:6379/0, found text",
+        ),
+        ("path: data/", "expected the path of a file, found text"),
+        ("sync: always, path: x.db", "expected full, normal or off, found text"),
+    ] {
+        let bench = self::bench(&format!("name: n, type: storage, {entry}"));
+        assert_eq!(bench.messages(), [message], "{entry}");
+    }
+}
+
+#[tokio::test]
+async fn values_come_back_as_they_were_written() {
+    for entry in ["name: n, type: storage", "name: n, type: storage, path: n.db, sync: off"] {
+        let bench = bench(entry);
+        let values = [
+            json!("milk"),
+            json!(""),
+            json!(null),
+            json!({ "a": [1, 2.5, { "b": "\u{0}\u{202e}é" }] }),
+            serde_json::from_str("12345678901234567890.10").unwrap(),
+        ];
+        for value in values {
+            let written = output(&bench, "n-write", json!({ "key": "a/ö ", "value": value })).await;
+            let result = bench.call("n-read", json!({ "key": "a/ö " })).await.unwrap();
+            assert_eq!(result.output, value);
+            let version = &written["version"];
+            assert_eq!(
+                result.structured,
+                Some(json!({ "key": "a/ö ", "value": value, "version": version }))
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_with_what_was_meant() {
+    let bench = bench("name: n, type: storage");
+    let (message, hint) = no(bench.call("n-read", json!({ "key": "shoping" })).await);
+    assert_eq!(
+        (&*message, &*hint),
+        ("the store holds no key 'shoping'", "it holds no keys at all")
+    );
+    output(&bench, "n-write", json!({ "key": "shopping", "value": 1 })).await;
+    let (_, hint) = no(bench.call("n-read", json!({ "key": "shoping" })).await);
+    assert_eq!(hint, "did you mean 'shopping'?");
+}
+
+#[tokio::test]
+async fn a_write_can_depend_on_what_is_there() {
+    let bench = bench("name: n, type: storage");
+    let write = |more: Value| {
+        let mut arguments = json!({ "key": "k", "value": 1 });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        bench.call("n-write", arguments)
+    };
+    let (message, _) = no(write(json!({ "if_version": 1 })).await);
+    assert_eq!(message, "conflict: 'k' holds nothing");
+    assert!(write(json!({ "if_absent": true })).await.unwrap().success);
+    let (message, _) = no(write(json!({ "if_absent": true })).await);
+    assert_eq!(message, "conflict: 'k' is at version 1");
+    assert!(write(json!({ "if_version": 1 })).await.unwrap().success);
+    let fault = write(json!({ "if_version": 2, "if_absent": true })).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Usage);
+    let (message, _) = no(bench.call("n-delete", json!({ "key": "k", "if_version": 1 })).await);
+    assert_eq!(message, "conflict: 'k' is at version 2");
+    let gone = json!({ "key": "k", "existed": true });
+    assert_eq!(output(&bench, "n-delete", json!({ "key": "k", "if_version": 2 })).await, gone);
+    let nothing = json!({ "key": "k", "existed": false });
+    assert_eq!(output(&bench, "n-delete", json!({ "key": "k" })).await, nothing);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_before_anything_is_stored() {
+    let bench = bench(
+        "name: n, type: storage, max_keys: 2, max_value_bytes: 20, max_key_bytes: 4, \
+         max_total_bytes: 60",
+    );
+    let write =
+        |key: &str, value: &str| bench.call("n-write", json!({ "key": key, "value": value }));
+    for (key, value) in [("", "x"), ("a\0b", "x"), ("äää", "x"), ("k", "a value that is too long")]
+    {
+        let fault = write(key, value).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Usage, "{fault}");
+    }
+    assert!(write("a", "1").await.unwrap().success);
+    assert!(write("b", "1").await.unwrap().success);
+    let (message, hint) = no(write("c", "1").await);
+    assert_eq!(message, "quota: the store holds 2 keys, as many as it may");
+    assert!(hint.contains("max_keys"), "{hint}");
+    assert!(write("a", "12345678901234567").await.unwrap().success);
+    let (message, _) = no(write("b", "12345678901234567890").await.or_else(|fault| {
+        // Twenty characters and two quotes are too long; one less is over the quota.
+        assert_eq!(fault.kind(), FaultKind::Usage);
+        Ok::<_, Fault>(ToolResult::failure("too long"))
+    }));
+    assert_eq!(message, "too long");
+    let list = output(&bench, "n-list", json!({})).await;
+    assert_eq!(list["keys"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn keys_are_listed_page_by_page() {
+    let bench = bench("name: n, type: storage, tools: [put, list, clear]");
+    for key in ["b/2", "a/1", "b/1", "b/3"] {
+        output(&bench, "n-put", json!({ "key": key, "value": [] })).await;
+    }
+    let mut seen = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let mut arguments = json!({ "prefix": "b/", "limit": 2 });
+        if !cursor.is_null() {
+            arguments["cursor"] = cursor.clone();
+        }
+        let page = output(&bench, "n-list", arguments).await;
+        seen.extend(page["keys"].as_array().unwrap().iter().map(|key| key["key"].clone()));
+        cursor = page["cursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["b/1", "b/2", "b/3"]);
+    assert_eq!(output(&bench, "n-clear", json!({})).await, json!({ "deleted": 4 }));
+}
+
+#[tokio::test]
+async fn sessions_have_values_of_their_own() {
+    for more in ["", ", path: n.db, sync: off"] {
+        let bench = bench(&format!("name: n, type: storage, scope: session{more}"));
+        let other = ToolContext { session_id: "session-2".to_owned(), ..bench.context() };
+        output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
+        no(bench.call_in(&other, "n-read", json!({ "key": "k" })).await);
+        let list = bench.call_in(&other, "n-list", json!({})).await.unwrap().output;
+        assert_eq!(list["keys"], json!([]));
+        assert_eq!(output(&bench, "n-read", json!({ "key": "k" })).await, json!(1));
+    }
+}
+
+#[tokio::test]
+async fn entries_with_one_component_share_a_store() {
+    let yaml = "components:
+  - { name: reader, component: n, tools: [get] }
+  - { name: writer, component: n, tools: [put] }
+  - { name: other, type: storage }
+";
+    let bench = Bench::new(&super::kind(), yaml);
+    output(&bench, "n-put", json!({ "key": "k", "value": 1 })).await;
+    assert_eq!(output(&bench, "n-get", json!({ "key": "k" })).await, json!(1));
+    no(bench.call("other-read", json!({ "key": "k" })).await);
+}
+
+#[tokio::test]
+async fn values_in_memory_are_said_to_be_lost_once() {
+    let bench = bench("name: n, type: storage");
+    for _ in 0..2 {
+        output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
+    }
+    let events = bench.events();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].contains("gone when toolhost ends"), "{events:?}");
+    assert_eq!(bench.definition("n-read").touches, ["keeps values in memory while toolhost runs"]);
+}
+
+#[tokio::test]
+async fn a_store_without_a_path_is_kept_in_the_state_directory() {
+    let bench = bench("name: n, storage_type: disk");
+    output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
+    let stores = bench.dir.path().join("home/state/stores");
+    let found: Vec<String> = std::fs::read_dir(stores)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(found.iter().any(|name| name.starts_with("n-")), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_dry_run_touches_nothing() {
+    use crate::model::ToolCall;
+    let bench = bench("name: n, type: storage, path: n.db");
+    let name = bench.definition("n-write").name;
+    let arguments = json!({ "key": "k", "value": 1 }).as_object().unwrap().clone();
+    let preview = bench.providers[0].preview(&ToolCall { name, arguments }).await.unwrap();
+    assert!(preview.summary.starts_with("writes a key of the store in /"), "{}", preview.summary);
+    assert!(!bench.dir.path().join("n.db").exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_key_is_refused_or_comes_back(key in any::<String>(), value in any::<String>()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let bench = bench("name: n, type: storage");
+        runtime.block_on(async {
+            match bench.call("n-write", json!({ "key": key, "value": value })).await {
+                Ok(_) => {
+                    assert_eq!(output(&bench, "n-read", json!({ "key": key })).await, json!(value));
+                    let list = output(&bench, "n-list", json!({})).await;
+                    assert_eq!(list["keys"][0]["key"], json!(key));
+                }
+                Err(fault) => {
+                    assert_eq!(fault.kind(), FaultKind::Usage);
+                    assert!(key.is_empty() || key.contains('\0') || key.len() > 256);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn two_hosts_share_a_store_in_redis() {
+    use crate::providers::engines::remote::tests::Server;
+    let Some(server) = Server::start() else { return };
+    let entry = format!("name: n, type: storage, url: '{}'", server.url());
+    let (here, there) = (bench(&entry), bench(&entry));
+    output(&here, "n-write", json!({ "key": "k", "value": { "a": "\u{0}é" } })).await;
+    assert_eq!(output(&there, "n-read", json!({ "key": "k" })).await, json!({ "a": "\u{0}é" }));
+    let (message, _) =
+        no(there.call("n-write", json!({ "key": "k", "value": 1, "if_absent": true })).await);
+    assert_eq!(message, "conflict: 'k' is at version 1");
+    let host = server.url().replace("redis://", "").replace("/0", "");
+    assert_eq!(here.definition("n-read").touches, [format!("talks to redis at {host}")]);
+    // Another component of the same server is another store.
+    let other = bench(&entry.replace("name: n", "name: n, component: m"));
+    no(other.call("m-read", json!({ "key": "k" })).await);
+}

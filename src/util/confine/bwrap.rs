@@ -18,6 +18,7 @@ pub(super) fn arguments(
     filter_fd: i32,
 ) -> Result<Vec<OsString>, Refusal> {
     let mut words: Vec<OsString> = Vec::new();
+    let mut given: Vec<PathBuf> = Vec::new();
     let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
         words.extend(items.iter().map(|item| item.as_ref().to_owned()));
     };
@@ -36,11 +37,26 @@ pub(super) fn arguments(
     say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
     if confinement.system {
         say(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
-        for path in system::shared() {
-            say(&[&"--ro-bind-try", &path, &path]);
+        let shared = system::shared();
+        given.extend(shared.whole);
+        let mut hidden = Vec::new();
+        if let Some((directory, parts)) = shared.parted {
+            given.push(directory);
+            hidden = parts.closed;
+        }
+        for path in &given {
+            say(&[&"--ro-bind-try", path, path]);
+        }
+        // One mount for what is open, and one over each thing that is not.
+        for path in hidden {
+            if path.is_dir() {
+                say(&[&"--perms", &"0000", &"--tmpfs", &path]);
+            } else {
+                say(&[&"--ro-bind-try", &"/dev/null", &path]);
+            }
         }
     }
-    for mount in mounts(confinement)? {
+    for mount in mounts(confinement, given)? {
         say(&[&if mount.writable { "--bind" } else { "--ro-bind" }, &mount.path, &mount.path]);
     }
     // A directory that is not given still has to be there to be worked in.
@@ -55,12 +71,18 @@ struct Mount {
 }
 
 /// The paths of the declaration, outer before inner, so that none covers another. What stands
-/// below a writable directory is writable with it.
-fn mounts(confinement: &Confinement) -> Result<Vec<Mount>, Refusal> {
+/// below a writable directory is writable with it, and what stands below one of `given` is there.
+fn mounts(confinement: &Confinement, mut given: Vec<PathBuf>) -> Result<Vec<Mount>, Refusal> {
     let writable = |path: &PathBuf| Mount { path: path.clone(), writable: true };
     let mut mounts: Vec<Mount> = confinement.written().map(writable).collect();
-    for path in &confinement.read {
-        if !mounts.iter().any(|mount| mount.writable && path.starts_with(&mount.path)) {
+    given.extend(confinement.written().cloned());
+    let mut read: Vec<&PathBuf> = confinement.read.iter().collect();
+    read.sort_by_key(|path| path.components().count());
+    for path in read {
+        // A path through a link leads elsewhere, whatever it begins with.
+        let plain = path.canonicalize().is_ok_and(|real| real == *path);
+        if !(plain && given.iter().any(|outer| path.starts_with(outer))) {
+            given.push(path.clone());
             mounts.push(Mount { path: path.clone(), writable: false });
         }
     }

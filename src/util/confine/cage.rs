@@ -73,7 +73,7 @@ impl Cage {
             path: confinement.scratch.clone(),
             why: why.to_string(),
         })?;
-        self.ruleset = Some(out_of_the_way(landlock::ruleset(confinement, scratch.path())?)?);
+        self.ruleset = Some(out_of_the_way(&landlock::ruleset(confinement, scratch.path())?)?);
         self.filter = Some(filter::program(match confinement.network {
             true => Sockets::All,
             // The rules know the paths of sockets, or nothing does.
@@ -127,7 +127,7 @@ fn powers() -> Result<CapabilitySets, Refusal> {
     capabilities(None).map_err(|why| Refusal::Failed(format!("capabilities: {why}")))
 }
 
-fn out_of_the_way(fd: OwnedFd) -> Result<OwnedFd, Refusal> {
+fn out_of_the_way(fd: &OwnedFd) -> Result<OwnedFd, Refusal> {
     rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), FIRST_FD)
         .map_err(|why| Refusal::Failed(format!("a descriptor: {why}")))
 }
@@ -140,5 +140,5 @@ fn in_memory(bytes: &[u8]) -> Result<OwnedFd, Refusal> {
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes).map_err(failed)?;
     std::io::Seek::rewind(&mut file).map_err(failed)?;
-    out_of_the_way(file.into())
+    out_of_the_way(&file.into())
 }

@@ -121,10 +121,12 @@ pub(super) fn program(sockets: Sockets) -> Result<BpfProgram, Refusal> {
 /// The flags of `clone3` stand in memory, where no filter sees them; C libraries fall back to
 /// `clone`. On x86-64 a second numbering of all system calls (x32) would go around the list.
 fn unknown_calls() -> Vec<sock_filter> {
-    const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    // BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K, BPF_JMP | BPF_JGE | BPF_K,
+    // BPF_RET | BPF_K (linux/bpf_common.h).
+    const LOAD_WORD: u16 = 0x20;
+    const IF_EQUAL: u16 = 0x15;
+    const IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
     const X32: u32 = 0x4000_0000;
     let missing = libc::SECCOMP_RET_ERRNO | Errno::NOSYS.raw_os_error().cast_unsigned();
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };

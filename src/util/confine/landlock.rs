@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 use rustix::fs::{FileType, fstat};
 
@@ -31,13 +31,16 @@ pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<Owned
     if !confinement.network && abi >= TCP_ABI {
         rules = rules.handle_access(AccessNet::from_all(ABI::V4)).map_err(failed)?;
     }
-    if abi >= SCOPES_ABI {
-        rules = rules.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
+    let scopes = scopes();
+    if !scopes.is_empty() {
+        rules = rules.scope(scopes).map_err(failed)?;
     }
     let mut rules = rules.create().map_err(failed)?;
     if confinement.system {
         // What goes away between the look and the opening is no loss: it is not asked for.
-        for path in system::shared().into_iter().chain(system::machine()) {
+        let shared = system::shared();
+        let parts = shared.parted.into_iter().flat_map(|(_, parts)| parts.open);
+        for path in shared.whole.into_iter().chain(parts).chain(system::machine()) {
             if let Ok(fd) = PathFd::new(&path) {
                 rules = allow(rules, fd, rights.read)?;
             }
@@ -55,6 +58,12 @@ pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<Owned
     }
     let fd: Option<OwnedFd> = rules.into();
     fd.ok_or_else(|| Refusal::Failed("the kernel gave no ruleset".into()))
+}
+
+/// What is kept inside beside files: signals and abstract sockets, where the kernel can.
+pub(super) fn scopes() -> BitFlags<Scope> {
+    let known = if landlock_abi() >= Some(SCOPES_ABI) { ABI::V6 } else { ABI::V5 };
+    Scope::from_all(known)
 }
 
 /// Sets of rights, by what this kernel knows.

@@ -30,7 +30,7 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod support;
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
@@ -146,8 +146,10 @@ impl Confinement {
         let mut facts = Vec::new();
         if self.level.confines() {
             let system = self.system.then_some("the system's programs and settings");
-            let words = system.into_iter().chain(own.iter().copied()).map(str::to_owned);
-            let reads: Vec<String> = words.chain(self.read.iter().map(shown)).collect();
+            let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+            let mut reads: Vec<String> = words(system.as_slice());
+            reads.extend(self.read.iter().map(shown));
+            reads.extend::<Vec<String>>(words(own));
             if !reads.is_empty() {
                 facts.push(format!("reads {}", reads.join(", ")));
             }

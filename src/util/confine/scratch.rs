@@ -65,7 +65,7 @@ mod tests {
         std::fs::create_dir_all(&locked).unwrap();
         std::fs::write(locked.join("file"), "x").unwrap();
         std::os::unix::fs::symlink(parent.path(), locked.join("link")).unwrap();
-        std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
         drop(scratch);
         assert!(!path.exists());
         assert!(parent.path().exists());

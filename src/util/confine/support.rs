@@ -25,7 +25,9 @@ const BWRAP: [&str; 5] = [
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 ];
-/// How long the trial of bubblewrap may take.
+/// How often the trial of bubblewrap is looked at.
+const STEP: Duration = Duration::from_millis(1);
+/// How long it may take.
 const TRIAL: Duration = Duration::from_secs(5);
 
 /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
@@ -134,7 +136,6 @@ fn trial(bwrap: &Path) -> Result<(), String> {
     let (mut child, _awaited) = Awaited::start(|| command.spawn(), std::process::Child::id)
         .map_err(|why| why.to_string())?;
     // No clock is needed: the steps are counted.
-    const STEP: Duration = Duration::from_millis(1);
     for _ in 0..TRIAL.as_millis() {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),

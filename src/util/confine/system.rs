@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::is_superuser;
+
 /// Programs, libraries, and what is shared between users.
 const SHARED: [&str; 13] = [
     "/usr",
@@ -46,15 +48,36 @@ const ETC: &str = "/etc";
 const ETC_DEPTH: usize = 2;
 
 /// What is read by nearly every program, as far as it exists here.
-pub(super) fn shared() -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = existing(&SHARED).collect();
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Shared {
+    /// What can be given whole.
+    pub(super) whole: Vec<PathBuf>,
+    /// A directory that can be given in parts only, with them.
+    pub(super) parted: Option<(PathBuf, Parts)>,
+}
+
+/// A directory that is not for everybody.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// What every user may read.
+    pub(super) open: Vec<PathBuf>,
+    /// What only some may.
+    pub(super) closed: Vec<PathBuf>,
+}
+
+/// Looks at the system.
+pub(super) fn shared() -> Shared {
+    let mut shared = Shared { whole: existing(&SHARED).collect(), parted: None };
+    // A link out of /etc on many systems.
+    shared.whole.extend(std::fs::canonicalize("/etc/resolv.conf").ok());
+    let etc = PathBuf::from(ETC);
     // The rights of the files keep secrets from every user but the superuser.
-    let parts = rustix::process::geteuid().is_root().then(|| open_parts(ETC.as_ref(), ETC_DEPTH));
-    match parts.flatten() {
-        Some(parts) => paths.extend(parts),
-        None => paths.extend(existing(&[ETC])),
+    let parts = is_superuser().then(|| parts(&etc, ETC_DEPTH)).flatten();
+    match parts {
+        Some(parts) => shared.parted = Some((etc, parts)),
+        None => shared.whole.extend(existing(&[ETC])),
     }
-    paths
+    shared
 }
 
 /// Files that tell about the machine.
@@ -71,31 +94,33 @@ fn existing(paths: &[&'static str]) -> impl Iterator<Item = PathBuf> {
     paths.iter().map(PathBuf::from).filter(|path| path.exists())
 }
 
-/// The parts of a directory that every user may read, looked for down to `depth`; nothing when
-/// that is all of it.
-fn open_parts(directory: &Path, depth: usize) -> Option<Vec<PathBuf>> {
+/// A directory in parts, looked through down to `depth`; nothing when all of it is for everybody.
+fn parts(directory: &Path, depth: usize) -> Option<Parts> {
     const ALL_READ: u32 = 0o004;
     let is_link = directory.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     if depth == 0 || is_link || !directory.is_dir() {
         return None;
     }
-    let mut parts = Vec::new();
-    let mut closed = false;
+    let mut found = Parts::default();
     for child in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let child = child.path();
-        if !std::fs::metadata(&child).is_ok_and(|m| m.permissions().mode() & ALL_READ != 0) {
-            closed = true;
-            continue;
-        }
-        match open_parts(&child, depth - 1) {
-            None => parts.push(child),
-            Some(open) => {
-                closed = true;
-                parts.extend(open);
+        let open = |child: &Path| {
+            std::fs::metadata(child).is_ok_and(|meta| meta.permissions().mode() & ALL_READ != 0)
+        };
+        let is_link = child.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        if !open(&child) {
+            // Where a link leads is given or kept there.
+            if !is_link {
+                found.closed.push(child);
             }
+        } else if let Some(mut inner) = parts(&child, depth - 1) {
+            found.open.append(&mut inner.open);
+            found.closed.append(&mut inner.closed);
+        } else {
+            found.open.push(child);
         }
     }
-    closed.then_some(parts)
+    (!found.closed.is_empty()).then_some(found)
 }
 
 /// What stands beside a program and belongs to it: its directory, and for one in a `bin` the
@@ -158,16 +183,21 @@ mod tests {
         };
         secret("shadow");
         secret("ssh/key");
+        std::os::unix::fs::symlink("/nowhere", etc.path().join("dangling")).unwrap();
         for open in ["passwd", "ssh/config", "ssl/a/b"] {
             let path = etc.path().join(open);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
-        let mut found = open_parts(etc.path(), ETC_DEPTH).unwrap();
-        found.sort();
-        let names: Vec<_> =
-            found.iter().map(|path| path.strip_prefix(etc.path()).unwrap()).collect();
-        assert_eq!(names, [Path::new("passwd"), Path::new("ssh/config"), Path::new("ssl")]);
-        assert_eq!(open_parts(&etc.path().join("ssl"), ETC_DEPTH), None);
+        let Parts { open, closed } = parts(etc.path(), ETC_DEPTH).unwrap();
+        let names = |paths: Vec<PathBuf>| {
+            let name = |path: PathBuf| path.strip_prefix(etc.path()).unwrap().display().to_string();
+            let mut names: Vec<String> = paths.into_iter().map(name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(open), ["passwd", "ssh/config", "ssl"]);
+        assert_eq!(names(closed), ["shadow", "ssh/key"]);
+        assert_eq!(parts(&etc.path().join("ssl"), ETC_DEPTH), None);
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::session::Session;
 use crate::mcp::wire::{Frame, FrameKind};
 use crate::model::{Era, Fault};
+use crate::util::base64;
 
 /// The session of the legacy era.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -100,22 +101,11 @@ pub fn header_text(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|b| matches!(b, 0x20..=0x7e))
         && value.trim_matches(' ') == value
         && !(value.starts_with("=?base64?") && value.ends_with("?="));
-    if plain { Cow::Borrowed(value) } else { Cow::Owned(format!("=?base64?{}?=", base64(value))) }
-}
-
-/// Standard base64 with padding (RFC 4648, section 4).
-fn base64(text: &str) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(text.len().div_ceil(3) * 4);
-    for chunk in text.as_bytes().chunks(3) {
-        let group =
-            (0..3).fold(0_u32, |group, i| group << 8 | u32::from(*chunk.get(i).unwrap_or(&0)));
-        for i in 0..4 {
-            let index = (group >> (18 - 6 * i) & 63) as usize;
-            out.push(if i <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
-        }
+    if plain {
+        Cow::Borrowed(value)
+    } else {
+        Cow::Owned(format!("=?base64?{}?=", base64::encode(value.as_bytes())))
     }
-    out
 }
 
 fn proposed_version(body: &Bytes) -> Option<HeaderValue> {

@@ -46,6 +46,7 @@ impl Redactor {
             return fault;
         }
         let mut clean = Fault::new(fault.kind(), self.clean(fault.message()))
+            .again(fault.tried_again())
             .details(fault.detail_lines().iter().map(|line| self.clean(line)));
         if let Some(hint) = fault.hint_text() {
             clean = clean.hint(self.clean(hint));

@@ -42,6 +42,7 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
             Origin::File(place.clone()),
         ),
         kind: "builtin",
+        written: entry.clone(),
         entry,
         base_dir: PathBuf::from("/"),
         place,

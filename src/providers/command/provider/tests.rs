@@ -56,6 +56,7 @@ impl Bench {
         let spec = ToolSpec {
             definition,
             kind: "command",
+            written: entry.clone(),
             entry,
             base_dir,
             place,
@@ -540,6 +541,7 @@ fn trust_sees_the_whole_of_it() {
         environment: &environment,
         written: &entry,
         scopes: &BTreeMap::new(),
+        defaults: None,
     };
     insta::assert_debug_snapshot!(starts(&entry, &site), @r#"
     [

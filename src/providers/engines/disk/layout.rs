@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// Marks a SQLite file as one of ours (`THst`), so that nobody else's is ever written to.
+/// Marks a `SQLite` file as one of ours (`THst`), so that nobody else's is ever written to.
 const APPLICATION: i32 = 0x5448_7374;
 
 /// Each step leads from one version to the next; the first makes the tables. A file says in
@@ -35,6 +35,11 @@ const STEPS: [&str; 1] = ["
     END;
 "];
 
+/// The version this toolhost makes.
+fn newest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -42,7 +47,7 @@ pub(super) enum Layout {
     Ours,
     /// A store of a newer toolhost; the number is its version.
     Newer(i64),
-    /// A SQLite database of somebody else.
+    /// A `SQLite` database of somebody else.
     Foreign,
 }
 
@@ -52,7 +57,7 @@ pub(super) fn recognise(db: &Connection) -> rusqlite::Result<Layout> {
     let version = number("user_version")?;
     Ok(if number("application_id")? != i64::from(APPLICATION) {
         Layout::Foreign
-    } else if version > STEPS.len() as i64 {
+    } else if version > newest() {
         Layout::Newer(version)
     } else {
         Layout::Ours
@@ -73,7 +78,7 @@ pub(super) fn bring_up(db: &Connection) -> rusqlite::Result<()> {
     for step in STEPS.iter().skip(taken(&transaction)?) {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", STEPS.len() as i64)?;
+    transaction.pragma_update(None, "user_version", newest())?;
     transaction.commit()
 }
 

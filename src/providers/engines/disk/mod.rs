@@ -1,4 +1,4 @@
-//! The engine on disk: one SQLite file, shared by all processes that name it.
+//! The engine on disk: one `SQLite` file, shared by all processes that name it.
 //!
 //! Owns: the file (`open`, `layout`), what is done in it (`operations`), the thread that does it
 //! and commits for many at once (`writer`), and what its errors mean (`trouble`). Never does:
@@ -126,7 +126,7 @@ impl Disk {
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         let lost = || Fault::internal("the thread of a store ended before it answered");
-        let (job, answer) = Asked::new(writes, work);
+        let (job, answer) = Asked::job(writes, work);
         self.jobs()?.send(job).await.map_err(|_closed| lost())?;
         answer.await.map_err(|_dropped| lost())?
     }

@@ -6,7 +6,6 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -15,6 +14,7 @@ use rustix::io::Errno;
 use super::layout::{self, Layout};
 use super::{File, Sync, trouble};
 use crate::model::Fault;
+use crate::util::ids::{Ids as _, RandomIds};
 
 /// How many statements stay prepared.
 const STATEMENTS: usize = 32;
@@ -150,7 +150,7 @@ impl Place {
     /// Whether there is a file; it has to be a private one of ours with something in it.
     ///
     /// It is looked at without being opened: closing any descriptor of a file gives up the locks
-    /// that SQLite holds on it elsewhere in this process.
+    /// that `SQLite` holds on it elsewhere in this process.
     fn check(&self, file: &File) -> Result<bool, Fault> {
         let shown = file.path.display();
         let stat = match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)
@@ -192,14 +192,12 @@ impl Place {
     /// Makes a whole, empty store under another name and puts it into its place. When somebody
     /// else was faster, theirs stays.
     fn make(&self, file: &File) -> Result<(), Fault> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
         let cannot = |what: &dyn std::fmt::Display| {
             Fault::unreachable(format!("the store {} cannot be made: {what}", file.path.display()))
         };
         let mut name = std::ffi::OsString::from(".");
         name.push(&self.name);
-        let count = MADE.fetch_add(1, Ordering::Relaxed);
-        name.push(format!(".new-{}-{count}", std::process::id()));
+        name.push(format!(".new-{}", RandomIds.next()));
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         drop(

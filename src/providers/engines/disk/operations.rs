@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, named_params};
 
 use crate::providers::engines::{Entry, Item, Page, Taken, Write, Written, expiry, numbered};
 
-/// Numbers beyond what SQLite can hold stand for "as many as there are".
+/// Numbers beyond what `SQLite` can hold stand for "as many as there are".
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

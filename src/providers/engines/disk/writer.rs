@@ -38,7 +38,7 @@ where
     W: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
     /// A job, and where its answer will come from.
-    pub(super) fn new(
+    pub(super) fn job(
         writes: bool,
         work: W,
     ) -> (Box<dyn Job>, oneshot::Receiver<Result<T, Fault>>) {
@@ -92,7 +92,7 @@ pub(super) fn run(file: &File, mut asked: mpsc::Receiver<Box<dyn Job>>) {
                     store = Some(opened);
                 }
             }
-            Err(fault) => jobs.into_iter().for_each(|job| job.settle(Err(fault.clone()))),
+            Err(fault) => refuse(jobs, &fault),
         }
     }
 }
@@ -105,7 +105,7 @@ fn serve(file: &File, store: &open::Opened, jobs: Vec<Box<dyn Job>>) -> bool {
     match &store.read_only {
         None => commit(file, &store.db, TransactionBehavior::Immediate, writes) && good,
         Some(why) => {
-            writes.into_iter().for_each(|job| job.settle(Err(why.clone())));
+            refuse(writes, why);
             good
         }
     }
@@ -122,20 +122,31 @@ fn commit(
     }
     match transact(db, behavior, &mut jobs) {
         Ok(()) => {
-            jobs.into_iter().for_each(|job| job.settle(Ok(())));
+            for job in jobs {
+                job.settle(Ok(()));
+            }
             true
         }
         // One of them may be the reason, so each gets a transaction of its own; but nobody can
         // do anything about a lock.
         Err(error) if jobs.len() > 1 && !trouble::is_busy(&error) => {
-            let alone = |job| commit(file, db, behavior, vec![job]);
-            jobs.into_iter().map(alone).fold(true, |all, good| all && good)
+            let mut good = true;
+            for job in jobs {
+                good &= commit(file, db, behavior, vec![job]);
+            }
+            good
         }
         Err(error) => {
             let fault = trouble::fault(&file.path, &error);
-            jobs.into_iter().for_each(|job| job.settle(Err(fault.clone())));
+            refuse(jobs, &fault);
             trouble::is_busy(&error)
         }
+    }
+}
+
+fn refuse(jobs: Vec<Box<dyn Job>>, fault: &Fault) {
+    for job in jobs {
+        job.settle(Err(fault.clone()));
     }
 }
 

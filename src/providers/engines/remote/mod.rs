@@ -6,6 +6,9 @@
 //! All keys begin with `toolhost:{component}:`. Whether values expire is decided by the clock of
 //! whoever asks, so the machines' clocks should agree.
 
+#[cfg(test)]
+pub(in crate::providers) mod tests;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

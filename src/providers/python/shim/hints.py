@@ -5,6 +5,7 @@ or a Point, not text or a dict. Hints that mean nothing here change nothing.
 """
 
 import collections.abc
+import contextvars
 import dataclasses
 import datetime
 import decimal
@@ -60,6 +61,10 @@ def is_model(hint):
 
 def is_typed_dict(hint):
     return inspect.isclass(hint) and issubclass(hint, dict) and hasattr(hint, "__total__")
+
+
+# Classes whose schema is being made, so that one that holds itself comes to an end.
+OPEN = contextvars.ContextVar("toolhost_open", default=())
 
 
 # --- hints as schemas -------------------------------------------------------------------------
@@ -182,6 +187,16 @@ def of_class(hint, doubts, depth):
         return found
     if issubclass(hint, enum.Enum):
         return of_values(list(hint))
+    if hint in OPEN.get():
+        return {"type": "object"}
+    before = OPEN.set(OPEN.get() + (hint,))
+    try:
+        return of_structure(hint, doubts, depth)
+    finally:
+        OPEN.reset(before)
+
+
+def of_structure(hint, doubts, depth):
     if is_typed_dict(hint):
         hints = hints_of(hint)
         required = [name for name in hints if name in getattr(hint, "__required_keys__", hints)]
@@ -281,14 +296,7 @@ def class_converter(hint, depth):
     if is_model(hint):
         return when(dict, hint.model_validate)
     if dataclasses.is_dataclass(hint):
-        changes = {}
-        hints = hints_of(hint)
-        for field in dataclasses.fields(hint):
-            change = converter(hints.get(field.name, field.type), depth + 1)
-            if change is not None:
-                changes[field.name] = change
-        return when(dict, lambda value: hint(**{
-            key: changes[key](one) if key in changes else one for key, one in value.items()}))
+        return when(dict, lambda value: make(hint, value))
     if issubclass(hint, enum.Enum):
         return hint
     if hint in (datetime.datetime, datetime.date, datetime.time):
@@ -302,6 +310,22 @@ def class_converter(hint, depth):
     if hint in SETS or hint is tuple:
         return when(list, hint)
     return None
+
+
+# What the fields of each dataclass need; worked out when it is made first, for it may hold itself.
+FIELDS = {}
+
+
+def make(dataclass, value):
+    changes = FIELDS.get(dataclass)
+    if changes is None:
+        hints = hints_of(dataclass)
+        found = {field.name: converter(hints.get(field.name, field.type))
+                 for field in dataclasses.fields(dataclass)}
+        changes = {name: change for name, change in found.items() if change is not None}
+        FIELDS[dataclass] = changes
+    return dataclass(**{
+        key: changes[key](one) if key in changes else one for key, one in value.items()})
 
 
 def z_as_offset(text):

@@ -643,7 +643,7 @@ def load(name):
 
 LINE = Line(move_away())
 os.register_at_fork(after_in_child=LINE.forget)
-faulthandler.enable(open(2, "wb", buffering=0, closefd=False))
+faulthandler.enable(open(2, "wb", buffering=0, closefd=False), all_threads=False)
 sys.stdout, sys.stderr = Printed(1), Printed(2)
 sys.argv = [""]
 VALUES = load("values")

@@ -1,0 +1,1 @@
+"""Functions that examples/python/tools.yaml makes tools of."""

@@ -1,0 +1,124 @@
+//! The values that must never be recorded or shown, gathered from all entries.
+//!
+//! Owns: which values of which keys are secrets, for every kind alike. Never does: mask; see
+//! `audit::mask`.
+
+use std::collections::BTreeSet;
+
+use secrecy::ExposeSecret as _;
+
+use crate::audit::Masker;
+use crate::config::environment::Environment;
+use crate::config::expand::{Piece, pieces, variable};
+use crate::config::node::{Node, NodeValue};
+use crate::config::secrets::names_secret;
+use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
+
+/// A masker that knows the secrets of all entries by the names they have in the files.
+pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
+    let mut secrets = Secrets::default();
+    configuration.servers.iter().for_each(|server| secrets.of_server(server));
+    configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, environment));
+    Masker::new(secrets.0.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
+/// Pairs of name and value. Not printable, and gone when the masker stands.
+#[derive(Default)]
+struct Secrets(BTreeSet<(String, String)>);
+
+impl Secrets {
+    fn add(&mut self, name: &str, value: &str) {
+        self.0.insert((name.to_owned(), value.to_owned()));
+    }
+
+    /// The value of a header; of `Bearer xyz`, `xyz` on its own too.
+    fn header(&mut self, name: &str, value: &str) {
+        if names_secret(name) || name.eq_ignore_ascii_case("cookie") {
+            self.add(name, value);
+            if let Some((_scheme, rest)) = value.split_once(' ') {
+                self.add(name, rest.trim());
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, value: &str) {
+        if names_secret(name) {
+            self.add(name, value);
+        }
+    }
+
+    fn of_server(&mut self, server: &ServerSpec) {
+        match &server.endpoint {
+            Endpoint::Stdio { env, .. } => {
+                env.iter().for_each(|(name, value)| self.variable(name, value.expose_secret()));
+            }
+            Endpoint::Http { headers, auth, .. } => {
+                headers.iter().for_each(|(name, value)| self.header(name, value.expose_secret()));
+                if let AuthSpec::Bearer { token, variable } = auth {
+                    self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
+                }
+            }
+        }
+    }
+
+    /// Keys that hold secrets in entries of every kind (`headers`, `auth`, `env`), and variables
+    /// with telling names wherever the entry refers to them.
+    fn of_tool(&mut self, tool: &ToolSpec, environment: &dyn Environment) {
+        self.references(&tool.written, environment);
+        for (key, value) in texts(tool.entry.get("headers")) {
+            self.header(key, value);
+        }
+        for (key, value) in texts(tool.entry.get("env")) {
+            self.variable(key, value);
+        }
+        let Some(auth) = tool.entry.get("auth") else { return };
+        let (mut user, mut password) = (None, None);
+        for (key, text) in texts(Some(auth)) {
+            let (word, name, value) = match key.strip_suffix("_env_var") {
+                Some(word) => (word, text, environment.var(text)),
+                None => (key, key, Some(text.to_owned())),
+            };
+            match (word, value) {
+                ("token" | "value", Some(value)) => self.add(name, value.trim()),
+                ("password", Some(value)) => {
+                    self.add(name, value.trim());
+                    password = Some((name, value));
+                }
+                ("username", value) => user = value,
+                _ => {}
+            }
+        }
+        if let (Some(user), Some((name, password))) = (user, password) {
+            // Basic credentials travel as the base64 of both.
+            self.add(name, &format!("{}:{}", user.trim(), password.trim()));
+        }
+    }
+
+    fn references(&mut self, node: &Node, environment: &dyn Environment) {
+        match &node.value {
+            NodeValue::Text(text) => {
+                for piece in pieces(text) {
+                    if let Piece::Reference(reference) = piece
+                        && let Some(name) = variable(reference)
+                        && let Some(value) = environment.var(name)
+                    {
+                        self.variable(name, &value);
+                    }
+                }
+            }
+            NodeValue::List(items) => {
+                items.iter().for_each(|item| self.references(item, environment));
+            }
+            NodeValue::Map(entries) => {
+                entries.iter().for_each(|(_, value)| self.references(value, environment));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The texts of a mapping, with their keys.
+fn texts(node: Option<&Node>) -> impl Iterator<Item = (&str, &str)> {
+    let entries = node.map(Node::entries).unwrap_or_default();
+    entries.iter().filter_map(|(key, value)| Some((key.text.as_str(), value.as_text().ok()?)))
+}

@@ -1,1 +1,0 @@
-//! This kind at work in real directories.

@@ -1,0 +1,243 @@
+//! Which tools an entry gives, under which names, and what is said about them.
+
+use insta::assert_debug_snapshot;
+use serde_json::json;
+
+use super::super::kind;
+use super::{inside, said, with};
+use crate::config::environment::FixedEnvironment;
+use crate::providers::bench::Bench;
+
+/// The names of all tools, with marks for what asks, writes and calls itself destructive.
+fn tools(yaml: &str) -> Vec<String> {
+    let bench = with(yaml, |_| {});
+    assert_eq!(bench.messages(), [""; 0]);
+    let line = |tool: crate::model::ToolDefinition| {
+        let mut line = tool.name.full();
+        for (mark, holds) in [
+            (" asks", tool.requires_approval),
+            (" writes", tool.annotations.read_only == Some(false)),
+            (" destroys", tool.annotations.destructive == Some(true)),
+        ] {
+            if holds {
+                line.push_str(mark);
+            }
+        }
+        line
+    };
+    bench.definitions().into_iter().map(line).collect()
+}
+
+/// What is wrong with the entries, with hints.
+fn problems(yaml: &str) -> Vec<String> {
+    let bench = with(yaml, |_| {});
+    assert!(bench.definitions().is_empty());
+    let line = |problem: &crate::model::Problem| {
+        let place = problem.place.as_ref().unwrap();
+        let hint = problem.hint.clone().unwrap_or_default();
+        format!("{}:{}: {} ({hint})", place.line, place.column, problem.message)
+    };
+    bench.problems.iter().map(line).collect()
+}
+
+#[test]
+fn reading_is_given_and_writing_has_to_be_said() {
+    assert_eq!(
+        tools("components: [{ name: p, type: files, root_dir: d }]"),
+        ["p-read", "p-list", "p-search", "p-info"]
+    );
+    assert_debug_snapshot!(
+        tools("components: [{ name: p, type: files, root_dir: d, access: write }]"), @r#"
+    [
+        "p-read",
+        "p-list",
+        "p-search",
+        "p-info",
+        "p-write asks writes destroys",
+        "p-append asks writes",
+        "p-edit asks writes destroys",
+        "p-copy asks writes destroys",
+        "p-move asks writes destroys",
+        "p-delete asks writes destroys",
+    ]
+    "#);
+}
+
+#[test]
+fn the_documents_toolkit_has_langchains_names() {
+    assert_debug_snapshot!(tools(
+        "toolkits: [{ name: files, toolkit: FileManagementToolkit, root_dir: ./d, \
+         scope: PROJECT_ROOT, selected_tools: [read_file, list_directory, write_file], \
+         requires_approval: [write_file] }]"
+    ), @r#"
+    [
+        "files-read_file",
+        "files-list_directory",
+        "files-write_file asks writes destroys",
+    ]
+    "#);
+    assert_eq!(
+        tools("toolkits: [{ name: f, toolkit: FileManagementToolkit, root_dir: d }]"),
+        ["f-read_file", "f-list_directory", "f-file_search"]
+    );
+}
+
+#[test]
+fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
+    let yaml = "tools_config:\n  - tool_name: find\n    provider_type: 'langchain_toolkit'\n    \
+                toolkit_class: 'FileManagementToolkit'\n    scope: 'AGENT_DATA'\n    \
+                original_tool_name: 'file_system_search'\n    description: Finds documents\n";
+    let bench = Bench::new(&kind(), yaml);
+    assert_eq!(bench.messages(), [""; 0]);
+    let tool = bench.definition("find");
+    assert_eq!(tool.description.as_deref(), Some("Finds documents"));
+    assert!(tool.input_schema["properties"].get("dir_path").is_some());
+    assert!(tool.unavailable.is_none(), "{:?}", tool.unavailable);
+    assert!(tool.touches[0].ends_with("state/agent"), "{:?}", tool.touches);
+}
+
+#[tokio::test]
+async fn agent_data_is_made_for_its_owner_alone_when_it_is_first_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let yaml = "components: [{ name: a, type: files, scope: AGENT_DATA_DIR, tools: [write] }]";
+    let bench = Bench::prepared(&kind(), yaml, |_, _| {});
+    let directory = bench.dir.path().join("home/state/agent");
+    assert!(!directory.exists());
+    let told = said(bench.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
+    assert_eq!(told, "created 'n/x' with 2 bytes");
+    assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn no_is_the_users_word_about_asking() {
+    assert_eq!(
+        tools(
+            "components: [{ name: p, type: files, root_dir: d, requires_approval: false, \
+             tools: [write, { name: delete, requires_approval: true }] }]"
+        ),
+        ["p-write writes", "p-delete asks writes destroys"]
+    );
+    assert_eq!(
+        tools(
+            "components: [{ name: p, type: files, root_dir: d, requires_approval: false, \
+             annotations: { destructiveHint: true, readOnlyHint: true }, tools: [write] }]"
+        ),
+        ["p-write writes destroys"]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_at_once_and_in_place() {
+    assert_debug_snapshot!(problems(
+        "components:\n  - { name: a, toolkit: FileMangementToolkit, access: rw, tools: [x], \
+         max_file_bytes: 1GiB, scope: PROJEKT_ROOT }\n  - { name: b, type: files }\n  - { name: c, \
+         type: files, root_dir: d, access: read, tools: [read, write_file] }\n  - { name: e, \
+         type: files, scope: session }\n  - { name: f, type: files, scope: ELSEWHERE }\n"
+    ), @r#"
+    [
+        "2:25: there is no toolkit 'FileMangementToolkit' (did you mean 'FileManagementToolkit'?)",
+        "2:100: there is no scope 'PROJEKT_ROOT' (did you mean 'PROJECT_ROOT'?)",
+        "2:55: 'access' is read or write, found 'rw' ()",
+        "2:87: expected a size from 1 to 16MiB, such as 256KiB, found text ()",
+        "2:67: there is no tool 'x' to select (there are read_file, list_directory, file_search, write_file, copy_file, move_file, file_delete)",
+        "3:5: nothing says which directory this is about (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
+        "4:50: 'write' is selected, but 'access' is read (say 'access: write', or leave the tool out)",
+        "5:5: nothing says which directory this is about (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
+        "6:36: there is no scope 'ELSEWHERE' (there are AGENT_DATA, AGENT_DATA_DIR, PROJECT_ROOT)",
+    ]
+    "#);
+}
+
+#[test]
+fn a_directory_that_is_missing_makes_its_tools_unavailable() {
+    let yaml = "components: [{ name: a, type: files, root_dir: nowhere }, { name: b, type: files, \
+                root_dir: nowhere, create: true }, { name: c, type: files, root_dir: tools.yaml }]";
+    let bench = with(yaml, |_| {});
+    let why = |name: &str| {
+        let fault = bench.definition(name).unavailable?;
+        Some(fault.message().replace(bench.dir.path().to_str().unwrap(), ""))
+    };
+    assert_eq!(why("a-read").unwrap(), "the directory /nowhere does not exist");
+    assert_eq!(why("b-read"), None);
+    assert!(bench.definition("b-read").touches[1].starts_with("creates "));
+    assert_eq!(why("c-read").unwrap(), "/tools.yaml is no directory");
+}
+
+#[test]
+fn a_named_directory_is_one_of_the_files_own_or_a_predefined_one() {
+    let yaml = "scopes: { DATA: ./d }\ncomponents: [{ name: a, type: files, scope: DATA }, \
+                { name: b, type: files, scope: PROJECT_ROOT }]";
+    let bench = with(yaml, |_| {});
+    let real = inside(&bench).canonicalize().unwrap();
+    let touches = |name| bench.definition(name).touches[0].clone();
+    assert_eq!(touches("a-read"), format!("reads files below {}", real.display()));
+    let parent = real.parent().unwrap().display().to_string();
+    assert_eq!(touches("b-read"), format!("reads files below {parent}"));
+}
+
+#[test]
+fn a_project_asks_for_what_is_not_in_it() {
+    use std::collections::BTreeMap;
+
+    use crate::config::node::Node;
+    use crate::config::spec::Site;
+    let bench = with(
+        "scopes: { OUT: /usr }\ncomponents: [{ name: a, type: files, root_dir: d }, { name: b, \
+         type: files, root_dir: d/link }, { name: c, type: files, root_dir: .., access: write, \
+         requires_approval: false }, { name: e, type: files, scope: OUT, tools: [read, \
+         { original_tool_name: delete, name: rm }] }, { name: f, type: files, scope: AGENT_DATA }]",
+        |inside| std::os::unix::fs::symlink("/usr", inside.join("link")).unwrap(),
+    );
+    assert_eq!(bench.messages(), [""; 0]);
+    let base_dir = bench.dir.path();
+    let text = std::fs::read_to_string(base_dir.join("tools.yaml")).unwrap();
+    let source = crate::config::node::SourceText::new("tools.yaml", &text);
+    let root = crate::config::parse::parse(&source, &text).unwrap().root;
+    let environment = FixedEnvironment { root: Some(base_dir.join("home")), ..Default::default() };
+    let scopes = BTreeMap::from([
+        ("OUT".to_owned(), "/usr".into()),
+        ("AGENT_DATA".to_owned(), "/var/agent".into()),
+    ]);
+    let lines: Vec<Vec<String>> = root
+        .get("components")
+        .map(Node::as_list)
+        .unwrap()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            let site = Site {
+                base_dir,
+                environment: &environment,
+                written: entry,
+                scopes: &scopes,
+                defaults: None,
+            };
+            let lines = kind().words.starts.unwrap()(entry, &site);
+            let above = base_dir.parent().unwrap().canonicalize().unwrap();
+            let above = format!("{} ", above.display());
+            lines.into_iter().map(|line| line.replace(&above, "ABOVE ")).collect()
+        })
+        .collect();
+    assert_debug_snapshot!(lines, @r#"
+    [
+        [],
+        [
+            "directory: /usr (not in the project)",
+            "gives: reading in it",
+        ],
+        [
+            "directory: ABOVE (not in the project)",
+            "gives: reading, writing and deleting in it",
+            "requires_approval: false",
+        ],
+        [
+            "directory: /usr (not in the project)",
+            "gives: reading in it, and delete",
+        ],
+        [
+            "directory: /var/agent (not in the project)",
+            "gives: reading in it",
+        ],
+    ]
+    "#);
+}

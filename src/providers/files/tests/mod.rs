@@ -1,0 +1,61 @@
+//! This kind at work in real directories.
+
+mod changing;
+mod entries;
+mod hostile;
+mod looking;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::kind;
+use crate::config::environment::FixedEnvironment;
+use crate::model::{Fault, ToolResult};
+use crate::providers::bench::Bench;
+
+/// A component `d` with every tool, in the directory `d` beside the file.
+const ALL: &str = "components: [{ name: d, type: files, root_dir: d, access: write }]";
+
+/// A component with every tool, over what `prepare` puts into its directory.
+fn bench(prepare: impl FnOnce(&Path)) -> Bench {
+    with(ALL, prepare)
+}
+
+/// The entries of `yaml`, over what `prepare` puts into the directory `d` beside the file.
+fn with(yaml: &str, prepare: impl FnOnce(&Path)) -> Bench {
+    Bench::prepared(&kind(), yaml, |dir, _: &mut FixedEnvironment| {
+        let inside = dir.join("d");
+        std::fs::create_dir(&inside).unwrap();
+        prepare(&inside);
+    })
+}
+
+fn inside(bench: &Bench) -> PathBuf {
+    bench.dir.path().join("d")
+}
+
+/// What a call gave, for people: its text, or its exit code and message.
+fn said(result: Result<ToolResult, Fault>) -> String {
+    match result {
+        Ok(result) if result.success => {
+            let texts = result.content.iter().map(|block| match block["text"].as_str() {
+                Some(text) => text.to_owned(),
+                None => block.to_string(),
+            });
+            let warnings = result.warnings.iter().map(|warning| format!("(warning: {warning})"));
+            texts.chain(warnings).collect::<Vec<_>>().join("\n")
+        }
+        Ok(result) => told(&result.fault.unwrap()),
+        Err(fault) => told(&fault),
+    }
+}
+
+fn told(fault: &Fault) -> String {
+    format!("{}: {}", fault.kind().exit_code(), fault.message())
+}
+
+/// Calls a tool of the component `d`.
+async fn call(bench: &Bench, tool: &str, arguments: Value) -> String {
+    said(bench.call(&format!("d-{tool}"), arguments).await)
+}

@@ -1,0 +1,173 @@
+//! `auth` of an entry: the headers with which a request authenticates.
+//!
+//! | type | takes | sends |
+//! |---|---|---|
+//! | `bearer` | `token_env_var` or `token` | `Authorization: Bearer …` |
+//! | `basic` | `username` and `password`, or their `_env_var` | `Authorization: Basic …` |
+//! | `header` | `name`, and `value` or `value_env_var` | that header |
+//! | `none` | | nothing |
+
+use secrecy::SecretString;
+
+use super::entry::header_name;
+use super::template::{Part, Template};
+use crate::config::environment::Environment;
+use crate::config::expand::{Piece, pieces, variable};
+use crate::config::keys::suggestion;
+use crate::config::node::{Node, NodeValue};
+use crate::config::secrets::looks_secret;
+use crate::model::Problem;
+use crate::util::base64;
+
+/// The keys of `auth`.
+const KEYS: [&str; 10] = [
+    "type",
+    "token",
+    "token_env_var",
+    "username",
+    "username_env_var",
+    "password",
+    "password_env_var",
+    "name",
+    "value",
+    "value_env_var",
+];
+
+const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
+
+/// A header and what it holds.
+pub(super) type Header = (reqwest::header::HeaderName, Template);
+
+/// The header that the `auth` of an entry asks for. `written` is the same node before variables
+/// were filled in; doubts are added to `problems`.
+///
+/// # Errors
+/// When it cannot be sent as it is: an unknown type, a missing key or variable.
+pub(super) fn read(
+    node: &Node,
+    written: Option<&Node>,
+    environment: &dyn Environment,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<Header>, Problem> {
+    if let NodeValue::Text(word) = &node.value {
+        return if word == "none" { Ok(None) } else { Err(unknown(word, node)) };
+    }
+    let mut auth = Auth { node, written, environment };
+    for (key, _) in node.as_map()? {
+        if !KEYS.contains(&key.text.as_str()) {
+            let mut problem = Problem::warning(format!("unknown key '{}'", key.text));
+            if let Some(meant) = suggestion(&key.text, KEYS.into_iter()) {
+                problem = problem.hint(format!("did you mean '{meant}'?"));
+            }
+            problems.push(problem.at(node.place_of(key)));
+        }
+    }
+    let authorization = reqwest::header::AUTHORIZATION;
+    Ok(Some(match auth.kind()? {
+        "none" => return Ok(None),
+        "bearer" => {
+            let (token, name) = auth.value("token")?;
+            let token = Part::Secret(SecretString::from(token.trim().to_owned()), name);
+            (authorization, Template { parts: vec![Part::Literal("Bearer ".to_owned()), token] })
+        }
+        "basic" => {
+            let (user, user_name) = auth.value("username")?;
+            let (password, name) = auth.value("password")?;
+            if user.contains(':') {
+                return Err(Problem::error("a user name for basic authentication holds no ':'")
+                    .at(node.place()));
+            }
+            let both = base64::encode(format!("{user}:{password}").as_bytes());
+            let both = Part::Secret(SecretString::from(both), format!("{user_name}:{name}"));
+            (authorization, Template { parts: vec![Part::Literal("Basic ".to_owned()), both] })
+        }
+        "header" => {
+            let Some(named) = node.get("name") else {
+                return Err(Problem::error("auth of the type header needs 'name'")
+                    .hint("name the header, as in name: X-API-Key")
+                    .at(node.place()));
+            };
+            let header = header_name(named.as_text()?, &named.place())?;
+            let (value, name) = auth.value("value")?;
+            let value = SecretString::from(value.trim().to_owned());
+            (header, Template { parts: vec![Part::Secret(value, name)] })
+        }
+        other => return Err(unknown(other, node.get("type").unwrap_or(node))),
+    }))
+}
+
+fn unknown(word: &str, at: &Node) -> Problem {
+    let problem =
+        Problem::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
+    let problem = match suggestion(word, TYPES.into_iter()) {
+        Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
+        None => problem.hint("write auth: { type: bearer, token_env_var: NAME }"),
+    };
+    problem.at(at.place())
+}
+
+struct Auth<'a> {
+    node: &'a Node,
+    written: Option<&'a Node>,
+    environment: &'a dyn Environment,
+}
+
+impl Auth<'_> {
+    /// The type; what is not said follows from the other keys.
+    fn kind(&mut self) -> Result<&str, Problem> {
+        match self.node.get("type") {
+            Some(node) => node.as_text(),
+            None if self.node.get_any(&["username", "username_env_var"]).is_some() => Ok("basic"),
+            None if self.node.get("name").is_some() => Ok("header"),
+            None => Ok("bearer"),
+        }
+    }
+
+    /// The value of `key`, or of the variable that `{key}_env_var` names, and a name for it.
+    fn value(&self, key: &str) -> Result<(String, String), Problem> {
+        let by_variable = format!("{key}_env_var");
+        match (self.node.get(key), self.node.get(&by_variable)) {
+            (Some(_), Some(named)) => {
+                Err(Problem::error(format!("'{key}' and '{by_variable}' exclude each other"))
+                    .at(named.place()))
+            }
+            (Some(node), None) => Ok((node.as_scalar_text()?, self.reference(key))),
+            (None, Some(named)) => self.variable(named, &by_variable),
+            (None, None) => Err(Problem::error(format!("auth needs '{by_variable}'"))
+                .hint("name the variable that holds it")
+                .at(self.node.place())),
+        }
+    }
+
+    fn variable(&self, named: &Node, key: &str) -> Result<(String, String), Problem> {
+        let name = named.as_text()?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name || looks_secret(name) {
+            // Not quoted: it may be the secret itself.
+            return Err(Problem::error(format!(
+                "'{key}' takes the name of a variable, not a value"
+            ))
+            .hint("put the value into a variable and name that")
+            .at(named.place()));
+        }
+        match self.environment.var(name).filter(|value| !value.trim().is_empty()) {
+            Some(value) => Ok((value, name.to_owned())),
+            None => Err(Problem::error(format!("in 'auth.{key}': the variable {name} is not set"))
+                .hint(format!("set {name}"))
+                .at(named.place())),
+        }
+    }
+
+    /// What the value of `key` was written as, else the key itself.
+    fn reference(&self, key: &str) -> String {
+        let written = self.written.and_then(|node| node.get(key)?.as_text().ok());
+        let first = written.and_then(|text| {
+            pieces(text).into_iter().find_map(|piece| match piece {
+                Piece::Reference(reference) => Some(variable(reference).unwrap_or(reference)),
+                _ => None,
+            })
+        });
+        first.unwrap_or(key).to_owned()
+    }
+}

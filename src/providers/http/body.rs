@@ -1,0 +1,169 @@
+//! The body of a request: a template, arguments, and how both travel.
+//!
+//! A text of the template that is nothing but a placeholder becomes the argument itself, with its
+//! type; when the argument is absent, the member or item is left out. Within a larger text a
+//! value is put in as text.
+
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+use super::template::{Filling, Part, Reader, Surrounding, Template, show};
+use crate::config::node::{Node, NodeValue};
+use crate::model::{Fault, Problem};
+
+/// How a body travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyType {
+    /// As JSON.
+    Json,
+    /// As the fields of a form, URL-encoded.
+    Form,
+    /// As text.
+    Text,
+}
+
+impl BodyType {
+    /// Reads the word used in files.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "json" => Some(Self::Json),
+            "form" => Some(Self::Form),
+            "text" => Some(Self::Text),
+            _ => None,
+        }
+    }
+
+    /// The media type.
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Form => "application/x-www-form-urlencoded",
+            Self::Text => "text/plain; charset=utf-8",
+        }
+    }
+
+    /// The bytes of a body. A list in a form is one field for each item; other structure in it
+    /// travels as JSON.
+    pub(super) fn encode(self, body: &Value) -> Vec<u8> {
+        match (self, body) {
+            (Self::Form, Value::Object(fields)) => {
+                let mut form = form_urlencoded::Serializer::new(String::new());
+                for (name, value) in fields {
+                    let values = match value {
+                        Value::Array(items) => items.as_slice(),
+                        other => std::slice::from_ref(other),
+                    };
+                    form.extend_pairs(values.iter().filter_map(show).map(|text| (name, text)));
+                }
+                form.finish().into_bytes()
+            }
+            (Self::Text, body) => show(body).unwrap_or_default().into_bytes(),
+            (_, body) => body.to_string().into_bytes(),
+        }
+    }
+}
+
+/// A template of a value.
+#[derive(Debug, Clone)]
+pub(super) enum Shape {
+    /// A value without placeholders.
+    Fixed(Value),
+    /// A text with placeholders.
+    Text(Template),
+    /// A list.
+    List(Vec<Shape>),
+    /// An object; names have no placeholders.
+    Object(Vec<(String, Shape)>),
+}
+
+impl Shape {
+    /// Reads a template as it is written.
+    ///
+    /// # Errors
+    /// A problem at the text that cannot be read.
+    pub(super) fn read(node: &Node, reader: &Reader<'_>) -> Result<Self, Problem> {
+        Ok(match &node.value {
+            NodeValue::Text(text) => {
+                let template = reader.read(text).map_err(|wrong| {
+                    Problem::error(wrong.message).hint(wrong.hint).at(node.place())
+                })?;
+                Self::Text(template)
+            }
+            NodeValue::List(items) => Self::List(
+                items.iter().map(|item| Self::read(item, reader)).collect::<Result<_, _>>()?,
+            ),
+            NodeValue::Map(entries) => {
+                let member = |(key, value): &(crate::config::node::Key, Node)| {
+                    Ok((key.text.clone(), Self::read(value, reader)?))
+                };
+                Self::Object(entries.iter().map(member).collect::<Result<_, Problem>>()?)
+            }
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
+                Self::Fixed(node.to_json())
+            }
+        })
+    }
+
+    /// All templates in it.
+    pub(super) fn templates(&self) -> Vec<&Template> {
+        match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Text(template) => vec![template],
+            Self::List(items) => items.iter().flat_map(Self::templates).collect(),
+            Self::Object(members) => {
+                members.iter().flat_map(|(_, shape)| shape.templates()).collect()
+            }
+        }
+    }
+
+    /// The value of one request; `None` when it is nothing but an argument that is absent.
+    ///
+    /// # Errors
+    /// A usage fault when something is absent within a larger text.
+    pub(super) fn fill(&self, filling: &Filling<'_>) -> Result<Option<Value>, Fault> {
+        Ok(match self {
+            Self::Fixed(value) => Some(value.clone()),
+            Self::Text(template) => match (template.only(), filling.context) {
+                (Some(Part::Argument(name)), _) => {
+                    filling.arguments.get(name).filter(|value| !value.is_null()).cloned()
+                }
+                (Some(Part::Context(Surrounding::Metadata(key))), Some(context)) => {
+                    context.metadata.get(key).filter(|value| !value.is_null()).cloned()
+                }
+                _ => filling.text(template)?.map(Value::String),
+            },
+            Self::List(items) => {
+                let mut list = Vec::new();
+                for item in items {
+                    list.extend(item.fill(filling)?);
+                }
+                Some(Value::Array(list))
+            }
+            Self::Object(members) => {
+                let mut object = Map::new();
+                for (name, shape) in members {
+                    if let Some(value) = shape.fill(filling)? {
+                        object.insert(name.clone(), value);
+                    }
+                }
+                Some(Value::Object(object))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_form_repeats_lists_and_leaves_out_nothings() {
+        let body = json!({ "a": "x y&", "n": 3, "l": [1, "é"], "o": { "k": true }, "z": null });
+        let form = String::from_utf8(BodyType::Form.encode(&body)).unwrap();
+        assert_eq!(form, "a=x+y%26&n=3&l=1&l=%C3%A9&o=%7B%22k%22%3Atrue%7D");
+        assert_eq!(BodyType::Text.encode(&json!("a\n")), b"a\n");
+        assert_eq!(BodyType::Json.encode(&json!({ "a": 1.50 })), b"{\"a\":1.5}");
+    }
+}

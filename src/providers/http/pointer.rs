@@ -1,0 +1,105 @@
+//! `response_path`: a JSON Pointer (RFC 6901) into an answer.
+
+use serde_json::Value;
+
+use super::template::Wrong;
+
+/// The most names that are listed of what is there instead.
+const SHOWN: usize = 12;
+
+/// Checks a pointer as it stands in an entry.
+///
+/// # Errors
+/// What is wrong, and the pointer that was probably meant.
+pub(super) fn check(text: &str) -> Result<String, Wrong> {
+    let wrong = |message: String, meant: &str| {
+        Err(Wrong { message, hint: format!("write it as a JSON Pointer: {meant}") })
+    };
+    if let Some(path) = text.strip_prefix('$') {
+        let path = path.trim_start_matches('.').replace(['.', '['], "/").replace(']', "");
+        return wrong(format!("'{text}' is a JSONPath"), &format!("/{}", path.trim_matches('/')));
+    }
+    if !text.is_empty() && !text.starts_with('/') {
+        let meant = text.replace('.', "/");
+        return wrong(format!("'{text}' does not begin with '/'"), &format!("/{meant}"));
+    }
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('~') {
+        if !after.starts_with(['0', '1']) {
+            return wrong(
+                format!("the '~' in '{text}' is followed by neither 0 nor 1"),
+                "~0 is '~'",
+            );
+        }
+        rest = after;
+    }
+    Ok(text.to_owned())
+}
+
+/// The value a pointer leads to.
+///
+/// # Errors
+/// How far it leads, and what is there.
+pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, String> {
+    if let Some(value) = document.pointer(pointer) {
+        return Ok(value.clone());
+    }
+    let (mut here, mut walked) = (document, String::new());
+    for step in pointer.split('/').skip(1) {
+        let next = format!("{walked}/{step}");
+        match document.pointer(&next) {
+            Some(value) => (here, walked) = (value, next),
+            None => break,
+        }
+    }
+    let place = if walked.is_empty() { "the answer".to_owned() } else { format!("'{walked}'") };
+    Err(format!("the answer has nothing at '{pointer}': {place} {}", about(here)))
+}
+
+fn about(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "is an empty object".to_owned(),
+        Value::Object(map) => {
+            let mut names: Vec<&str> = map.keys().map(String::as_str).take(SHOWN).collect();
+            if map.len() > SHOWN {
+                names.push("…");
+            }
+            format!("has {}", names.join(", "))
+        }
+        Value::Array(items) => format!("is a list of {}", items.len()),
+        Value::String(_) => "is text".to_owned(),
+        Value::Null => "is null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("is {value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn other_spellings_are_refused_with_the_pointer_that_was_meant() {
+        let meant = |text| check(text).unwrap_err().hint;
+        assert!(meant("$.a.b[0].c").ends_with(": /a/b/0/c"), "{}", meant("$.a.b[0].c"));
+        assert!(meant("a.b").ends_with(": /a/b"));
+        assert!(check("/a~2").is_err() && check("/a~").is_err());
+        for good in ["", "/", "/a/0", "/a~1b~0"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_that_leads_nowhere_says_how_far_it_came() {
+        let document = json!({ "data": { "items": [1, 2], "next": null }, "ok": true });
+        assert_eq!(follow(&document, "/data/items/1"), Ok(json!(2)));
+        let why = |pointer| follow(&document, pointer).unwrap_err();
+        assert_eq!(why("/date"), "the answer has nothing at '/date': the answer has data, ok");
+        assert_eq!(
+            why("/data/items/2"),
+            "the answer has nothing at '/data/items/2': '/data/items' is a list of 2"
+        );
+        assert!(why("/ok/x").ends_with("'/ok' is true"));
+    }
+}

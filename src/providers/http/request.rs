@@ -1,0 +1,148 @@
+//! One request: an entry filled with the arguments of a call.
+//!
+//! Owns: putting every argument in its place, and what a header may hold. Never does: send.
+
+use bytes::Bytes;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::entry::{Entry, is_authorization};
+use super::places::Place;
+use super::template::{Filling, show};
+use crate::model::{Fault, JsonObject, ToolContext};
+
+/// What is asked for when the entry does not say.
+const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
+
+/// A request, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Bytes>,
+}
+
+/// Fills an entry. Without a context its placeholders stay as they are written, and secrets are
+/// left out.
+///
+/// # Errors
+/// A usage fault when an argument cannot stand where it has to.
+pub(super) fn prepare(
+    entry: &Entry,
+    given: &JsonObject,
+    context: Option<&ToolContext>,
+) -> Result<Request, Fault> {
+    let mut arguments = given.clone();
+    for (name, value) in &entry.defaults {
+        if !arguments.contains_key(name) {
+            arguments.insert(name.clone(), value.clone());
+        }
+    }
+    let filling = Filling { arguments: &arguments, context, masked: context.is_none() };
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, ANYTHING);
+    for (name, template) in &entry.headers {
+        if let Some(text) = filling.text(template)? {
+            let mut value = header_value(name, &text)?;
+            value.set_sensitive(is_authorization(name) || template.secrets().next().is_some());
+            headers.insert(name.clone(), value);
+        }
+    }
+    let mut query = Vec::new();
+    for (name, templates) in &entry.query {
+        for template in templates {
+            query.extend(filling.text(template)?.map(|text| (name.clone(), text)));
+        }
+    }
+    let mut members = Map::new();
+    for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
+        match entry.place_of(name) {
+            None | Some(Place::Path) => {}
+            Some(Place::Query(name)) => {
+                let values = match value {
+                    Value::Array(items) => items.as_slice(),
+                    other => std::slice::from_ref(other),
+                };
+                query.extend(values.iter().filter_map(show).map(|text| (name.clone(), text)));
+            }
+            Some(Place::Header(header)) => {
+                let text = show(value).unwrap_or_default();
+                let value = header_value(&header, &text)?;
+                headers.insert(header, value);
+            }
+            Some(Place::Body(member)) => {
+                members.insert(member, value.clone());
+            }
+        }
+    }
+    let body = body(entry, &filling, members)?;
+    if body.is_some() && !headers.contains_key(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(entry.body_type.content_type()));
+    }
+    Ok(Request {
+        method: entry.method.clone(),
+        url: entry.target.fill(&filling, &query)?,
+        headers,
+        body: body.map(|body| Bytes::from(entry.body_type.encode(&body))),
+    })
+}
+
+fn body(entry: &Entry, filling: &Filling<'_>, members: JsonObject) -> Result<Option<Value>, Fault> {
+    let template = match &entry.body {
+        Some(shape) => shape.fill(filling)?,
+        None => None,
+    };
+    Ok(match template {
+        Some(Value::Object(mut object)) => {
+            object.extend(members);
+            Some(Value::Object(object))
+        }
+        Some(_) if !members.is_empty() => {
+            let names: Vec<&str> = members.keys().map(String::as_str).collect();
+            return Err(Fault::usage(format!(
+                "'{}' has no place in the request: its body is no object",
+                names.join("', '")
+            )));
+        }
+        Some(other) => Some(other),
+        None if members.is_empty() && (!entry.sends_body || entry.body.is_some()) => None,
+        None => Some(Value::Object(members)),
+    })
+}
+
+fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Fault> {
+    HeaderValue::from_str(text).map_err(|_| {
+        Fault::usage(format!("the value for the header '{name}' holds a control character"))
+            .hint("a header is one line of text")
+    })
+}
+
+impl Request {
+    /// What would be sent, for showing; made from a request without secrets.
+    pub(super) fn shown(&self) -> Value {
+        let mut headers = Map::new();
+        for (name, value) in &self.headers {
+            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            // A literal in the file has no reference that could stand for it.
+            let text = if value.is_sensitive() && !text.contains("***(") {
+                "***".to_owned()
+            } else {
+                text
+            };
+            headers.insert(name.as_str().to_owned(), Value::String(text));
+        }
+        let body = self.body.as_ref().map(|bytes| {
+            serde_json::from_slice(bytes)
+                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+        });
+        json!({
+            "method": self.method.as_str(),
+            "url": self.url.as_str(),
+            "headers": headers,
+            "body": body,
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! When a step runs: `when: "{find.output.items}"`, `"not {dry}"`, `"{lang} == en"`.
+//!
+//! Owns: the four forms and what counts as a yes. Not a language: what needs more belongs into a
+//! tool, such as a jq query, whose output a condition can look at.
+
+use serde_json::Value;
+
+use super::scope::View;
+use super::template::{Embedding, Placed, Template};
+use crate::config::node::{Node, NodeValue};
+use crate::model::Problem;
+
+/// A condition.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Condition {
+    left: Template,
+    /// What it is compared with; without it, it has to be something.
+    right: Option<Template>,
+    negated: bool,
+    /// As it is written.
+    pub(super) text: String,
+}
+
+impl Condition {
+    /// Reads a condition of a file.
+    pub(super) fn read(
+        node: &Node,
+        references: &mut Vec<Placed>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        let text = match &node.value {
+            NodeValue::Text(text) => text.trim().to_owned(),
+            NodeValue::Bool(value) => {
+                let (left, text) = (Template::Fixed(Value::Bool(*value)), value.to_string());
+                return Some(Self { left, right: None, negated: false, text });
+            }
+            _ => {
+                problems.push(wrong(node));
+                return None;
+            }
+        };
+        let compared = ["==", "!="].iter().find_map(|sign| {
+            // The sign stands after the first placeholder, not inside of what it is compared with.
+            let (left, right) = text.split_once(sign)?;
+            Some((left.trim(), right.trim(), *sign == "!="))
+        });
+        let (left, right, negated) = match compared {
+            Some((left, right, negated)) => (left, Some(right), negated),
+            None => match text.strip_prefix("not ") {
+                Some(rest) => (rest.trim(), None, true),
+                None => (text.as_str(), None, false),
+            },
+        };
+        let mut part = |text: &str, how| match Template::parse(text) {
+            Ok(template) => {
+                let found = template.references().into_iter();
+                references.extend(found.map(|r| (r.clone(), node.place(), how)));
+                Some(template)
+            }
+            Err((message, hint)) => {
+                problems.push(Problem::error(message).hint(hint).at(node.place()));
+                None
+            }
+        };
+        let left = part(left, Embedding::Whole)?;
+        let right = match right {
+            Some(right) => Some(part(right, Embedding::Whole)?),
+            None => None,
+        };
+        if !matches!(left, Template::Whole(_)) {
+            problems.push(wrong(node));
+            return None;
+        }
+        Some(Self { left, right, negated, text })
+    }
+
+    /// Whether it holds.
+    ///
+    /// # Errors
+    /// In words, what is not there.
+    pub(super) fn holds(&self, view: &View<'_>) -> Result<bool, String> {
+        let left = self.left.fill(view)?.unwrap_or_default();
+        let holds = match &self.right {
+            None => is_something(&left),
+            Some(right) => equal(&left, &right.fill(view)?.unwrap_or_default()),
+        };
+        Ok(holds != self.negated)
+    }
+}
+
+/// Neither nothing, false, 0, nor empty.
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(value) => value.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+/// What is written on the right is text; it equals a value that is written like this.
+fn equal(left: &Value, right: &Value) -> bool {
+    if left == right {
+        return true;
+    }
+    let Value::String(text) = right else { return false };
+    match (left, serde_json::from_str::<Value>(text)) {
+        (Value::Number(left), Ok(Value::Number(right))) => left.as_f64() == right.as_f64(),
+        (left, Ok(right)) => *left == right,
+        (_, Err(_)) => false,
+    }
+}
+
+fn wrong(node: &Node) -> Problem {
+    Problem::error("this is no condition")
+        .hint("write \"{x}\", \"not {x}\", \"{x} == value\" or \"{x} != value\"")
+        .at(node.place())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::scope::Scope;
+    use super::*;
+    use crate::config::node::{Position, SourceText};
+
+    fn read(text: &str) -> Result<Condition, Vec<String>> {
+        let node = Node {
+            value: NodeValue::Text(text.to_owned()),
+            position: Position::default(),
+            source: SourceText::new("t", ""),
+        };
+        let (mut references, mut problems) = (Vec::new(), Vec::new());
+        let condition = Condition::read(&node, &mut references, &mut problems);
+        condition.ok_or_else(|| problems.into_iter().map(|p| p.message).collect())
+    }
+
+    fn holds(text: &str) -> bool {
+        let arguments =
+            json!({ "yes": true, "zero": 0, "text": "a b", "empty": [], "n": 2, "nil": null });
+        let scope = Scope::of(arguments.as_object().cloned().unwrap(), None, []);
+        read(text).unwrap().holds(&scope.view()).unwrap()
+    }
+
+    #[test]
+    fn each_form_says_yes_and_no() {
+        for yes in [
+            "{yes}",
+            "{text}",
+            "{n}",
+            "not {zero}",
+            "not {empty}",
+            "not {nil}",
+            "not {absent}",
+            "{text} == a b",
+            "{text} == \"a b\"",
+            "{n} == 2",
+            "{n} == 2.0",
+            "{n} != 3",
+            "{yes} == true",
+            "{nil} == null",
+            "{absent} == null",
+            "{text} == {text}",
+            "{n} != {zero}",
+        ] {
+            assert!(holds(yes), "{yes}");
+        }
+        for no in ["{zero}", "{empty}", "{nil}", "{absent}", "not {yes}", "{n} == 3", "{text} == a"]
+        {
+            assert!(!holds(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "true", "x == {n}", "{n} > 2", "{n} and {yes}", "{"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The provider of all pipeline entries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::check;
+use super::entry::{self, Plan};
+use super::run::Run;
+use super::scope::Scope;
+use super::step;
+use super::template::Template;
+use crate::config::node::Node;
+use crate::config::spec::{ToolSpec, Trust};
+use crate::model::{
+    Fault, JsonObject, Problem, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    ToolStatus,
+};
+use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider, permit};
+use crate::util::clock::{Clock, SystemClock};
+
+/// Runs the steps that entries name.
+pub(super) struct PipelineProvider {
+    tools: Vec<Tool>,
+    clock: Arc<dyn Clock>,
+}
+
+struct Tool {
+    definition: ToolDefinition,
+    plan: Plan,
+    trust: Trust,
+}
+
+/// Builds the provider from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], _context: &KindContext) -> Built {
+    let mut problems = Vec::new();
+    let mut plans: Vec<(&ToolSpec, Plan)> = Vec::new();
+    for spec in specs {
+        let mut found = Vec::new();
+        plans.extend(entry::read(spec, &mut found).map(|plan| (*spec, plan)));
+        let name = spec.definition.name.full();
+        problems.extend(found.into_iter().map(|problem| problem.entry(name.clone())));
+    }
+    let calls: BTreeMap<String, Vec<String>> =
+        plans.iter().map(|(spec, plan)| (spec.definition.name.full(), plan.tools())).collect();
+    let circles = check::circles(&calls);
+    let mut tools = Vec::new();
+    for (spec, plan) in plans {
+        let name = spec.definition.name.full();
+        if let Some(way) = circles.get(&name) {
+            let place = spec.entry.get("steps").map_or_else(|| spec.place.clone(), Node::place);
+            let problem = Problem::error(format!("this pipeline would call itself: {way}"));
+            problems.push(problem.at(place).entry(name));
+            continue;
+        }
+        let definition = complete(spec, &plan);
+        tools.push(Tool { definition, plan, trust: spec.trust.clone() });
+    }
+    let provider = (!tools.is_empty()).then(|| {
+        Arc::new(PipelineProvider { tools, clock: Arc::new(SystemClock) }) as Arc<dyn ToolProvider>
+    });
+    Built { providers: provider.into_iter().collect(), problems }
+}
+
+/// Fills what the entry left out. A pipeline claims nothing about its effects by itself: it has
+/// those of its steps.
+fn complete(spec: &ToolSpec, plan: &Plan) -> ToolDefinition {
+    let mut definition = spec.definition.clone();
+    let tools = plan.tools();
+    definition.description.get_or_insert_with(|| format!("Calls {}.", tools.join(", then ")));
+    definition.touches.push(format!("calls {}", tools.join(", ")));
+    definition.calls = tools;
+    // Each step has a limit of its own, so the whole may take long unless the entry says more.
+    if definition.timeout.is_none() && spec.entry.get("speed").is_none() {
+        definition.speed = Speed::Slow;
+    }
+    if let Err(fault) = allowed(&definition, &spec.trust) {
+        definition.status = ToolStatus::Unavailable;
+        definition.unavailable = Some(fault);
+    }
+    definition
+}
+
+fn allowed(definition: &ToolDefinition, trust: &Trust) -> Result<(), Fault> {
+    permit(trust).map_err(|fault| fault.within(&format!("the steps of '{}'", definition.name)))
+}
+
+impl PipelineProvider {
+    fn tool(&self, call: &ToolCall) -> Result<&Tool, Fault> {
+        self.tools
+            .iter()
+            .find(|tool| tool.definition.name == call.name)
+            .ok_or_else(|| Fault::internal(format!("'{}' is not one of the pipelines", call.name)))
+    }
+}
+
+/// The arguments, with the defaults of the schema for those that were not given.
+fn arguments(definition: &ToolDefinition, given: &JsonObject) -> JsonObject {
+    let mut arguments = given.clone();
+    let properties = definition.input_schema.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let (false, Some(default)) = (arguments.contains_key(name), schema.get("default")) {
+            arguments.insert(name.clone(), default.clone());
+        }
+    }
+    arguments
+}
+
+#[async_trait]
+impl ToolProvider for PipelineProvider {
+    fn component(&self) -> Option<&str> {
+        None
+    }
+
+    fn declared(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        Ok(Listing { tools: self.declared(), ..Listing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+        let tool = self.tool(call)?;
+        allowed(&tool.definition, &tool.trust)?;
+        let Some(caller) = context.caller.clone() else {
+            return Err(Fault::internal("a pipeline was called outside of a host"));
+        };
+        let run = Run {
+            name: call.name.full(),
+            plan: &tool.plan,
+            context,
+            caller,
+            clock: self.clock.as_ref(),
+            over: AtomicUsize::new(0),
+        };
+        run.finish(arguments(&tool.definition, &call.arguments)).await
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let Tool { definition, plan, .. } = self.tool(call)?;
+        let ids = plan.steps().map(|step| step.id.as_str());
+        let scope = Scope::of(arguments(definition, &call.arguments), None, ids);
+        let fill = |template: &Template| match template.fill(&scope.view()) {
+            Ok(value) => value.unwrap_or_default(),
+            Err(why) => Value::String(format!("({why})")),
+        };
+        let steps: Vec<Value> = plan.steps().map(|step| step::show(step, &fill)).collect();
+        let mut request = json!({ "steps": steps });
+        if let (Some(result), Some(fields)) = (&plan.result, request.as_object_mut()) {
+            fields.insert("result".to_owned(), fill(result));
+        }
+        let tools: Vec<&str> = plan.steps().map(|step| step.tool.as_str()).collect();
+        Ok(Preview { summary: format!("calls {}", tools.join(", then ")), request })
+    }
+}
+
+#[cfg(test)]
+mod tests;

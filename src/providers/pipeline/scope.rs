@@ -1,0 +1,163 @@
+//! The values that templates see while a pipeline runs.
+//!
+//! Owns: what each name means — an argument, a step, `args`, `context`, `item`, `index` — and the
+//! way into a value.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::template::{Reference, Segment};
+use crate::model::{JsonObject, ToolContext};
+
+/// Names that are no arguments and no steps.
+pub(super) const RESERVED: [&str; 4] = ["args", "context", "item", "index"];
+
+/// How many keys of a value are named when one is missing.
+const NAMED: usize = 10;
+
+/// Everything that is known so far.
+pub(super) struct Scope {
+    arguments: Value,
+    /// `None` before a call, when nobody knows it.
+    context: Option<Value>,
+    steps: BTreeSet<String>,
+    done: BTreeMap<String, Value>,
+}
+
+/// A scope, and the item that is at hand where a step runs for each of several.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    scope: &'a Scope,
+    item: Option<(usize, &'a Value)>,
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(super) enum Found<'a> {
+    Value(Cow<'a, Value>),
+    /// The caller did not say.
+    NotGiven,
+    /// A step that has not run, or a context that is not there yet.
+    NotYet,
+}
+
+/// The context of a call, as templates see it.
+pub(super) fn context(context: &ToolContext) -> Value {
+    json!({
+        "call_id": context.call_id.0,
+        "session_id": context.session_id,
+        "cwd": context.cwd.display().to_string(),
+        "environment": context.environment,
+        "metadata": context.metadata,
+    })
+}
+
+impl Scope {
+    /// The beginning of a run, with the names of all its steps.
+    pub(super) fn of<'n>(
+        arguments: JsonObject,
+        context: Option<Value>,
+        steps: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        Self {
+            arguments: Value::Object(arguments),
+            context,
+            steps: steps.into_iter().map(str::to_owned).collect(),
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Remembers what a step came to.
+    pub(super) fn done(&mut self, step: &str, state: Value) {
+        self.done.insert(step.to_owned(), state);
+    }
+
+    /// What templates see outside of a loop.
+    pub(super) fn view(&self) -> View<'_> {
+        View { scope: self, item: None }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The same with an item at hand.
+    pub(super) fn at(self, index: usize, item: &'a Value) -> Self {
+        Self { item: Some((index, item)), ..self }
+    }
+
+    /// What a reference stands for.
+    ///
+    /// # Errors
+    /// In words, what a step or item does not have. An argument or a part of the context that is
+    /// not there was not given, which is no error by itself.
+    pub(super) fn find(&self, reference: &Reference) -> Result<Found<'a>, String> {
+        let Reference { root, path } = reference;
+        let (value, lenient) = match root.as_str() {
+            "args" => (&self.scope.arguments, true),
+            "context" => match &self.scope.context {
+                Some(context) => (context, true),
+                None => return Ok(Found::NotYet),
+            },
+            "item" => match self.item {
+                Some((_, item)) => (item, false),
+                None => return Ok(Found::NotYet),
+            },
+            "index" => {
+                return Ok(match self.item {
+                    Some((index, _)) => Found::Value(Cow::Owned(json!(index))),
+                    None => Found::NotYet,
+                });
+            }
+            step if self.scope.steps.contains(step) => match self.scope.done.get(step) {
+                Some(state) => (state, false),
+                None => return Ok(Found::NotYet),
+            },
+            argument => match self.scope.arguments.get(argument) {
+                Some(value) => (value, true),
+                None => return Ok(Found::NotGiven),
+            },
+        };
+        match walk(value, path) {
+            Ok(value) => Ok(Found::Value(Cow::Borrowed(value))),
+            Err(_) if lenient => Ok(Found::NotGiven),
+            Err(why) => Err(format!("'{reference}' is not there: {why}")),
+        }
+    }
+}
+
+/// The value at the end of a path. Nothing is in nothing: a step that was skipped has no parts to
+/// miss.
+fn walk<'v>(mut value: &'v Value, path: &[Segment]) -> Result<&'v Value, String> {
+    for segment in path {
+        let next = match (value, segment) {
+            (Value::Null, _) => return Ok(value),
+            (Value::Object(map), Segment::Key(key)) => map.get(key),
+            (Value::Object(map), Segment::Index(index)) => map.get(&index.to_string()),
+            (Value::Array(items), Segment::Index(index)) => items.get(*index),
+            (Value::Array(items), Segment::Key(key)) => {
+                key.parse().ok().and_then(|index: usize| items.get(index))
+            }
+            _ => None,
+        };
+        value = next.ok_or_else(|| describe(value))?;
+    }
+    Ok(value)
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "the object is empty".to_owned(),
+        Value::Object(map) => {
+            let keys: Vec<String> = map.keys().take(NAMED).map(|key| format!("'{key}'")).collect();
+            let more = if map.len() > NAMED { " and more" } else { "" };
+            format!("it has {}{more}", keys.join(", "))
+        }
+        Value::Array(items) if items.len() == 1 => "the list has 1 item".to_owned(),
+        Value::Array(items) => format!("the list has {} items", items.len()),
+        Value::String(_) => "that value is text".to_owned(),
+        Value::Number(_) => "that value is a number".to_owned(),
+        Value::Bool(_) => "that value is true or false".to_owned(),
+        Value::Null => "there is nothing".to_owned(),
+    }
+}

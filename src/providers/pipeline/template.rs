@@ -1,0 +1,397 @@
+//! Values with places to fill in: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
+//!
+//! Owns: the syntax, and how a value takes its place. A text that is one placeholder and nothing
+//! else becomes the value itself, with its type; inside a larger text a value stands as text. `{{`
+//! and `}}` are braces. Never does: know what a name means (`scope`) or whether there is such a
+//! name (`check`).
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::scope::{Found, View};
+use crate::config::node::{Node, NodeValue};
+use crate::model::{JsonObject, Place, Problem};
+
+/// A value with places to fill in.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Template {
+    /// A value as it stands.
+    Fixed(Value),
+    /// Exactly one placeholder: the value keeps its type.
+    Whole(Reference),
+    /// Text around placeholders.
+    Text(Vec<Part>),
+    /// A list of templates.
+    List(Vec<Self>),
+    /// An object of templates. Keys are never templates.
+    Map(Vec<(String, Self)>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Part {
+    Literal(String),
+    Reference(Reference),
+}
+
+/// What stands between braces.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reference {
+    /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
+    pub(super) root: String,
+    /// The way into its value.
+    pub(super) path: Vec<Segment>,
+}
+
+/// One step of the way into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// A key of an object, or the number of an item.
+    Key(String),
+    /// The number of an item, from 0.
+    Index(usize),
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root)?;
+        for segment in &self.path {
+            match segment {
+                Segment::Key(key) => write!(f, ".{key}")?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A reference and where it stands.
+pub(super) type Placed = (Reference, Place, Embedding);
+
+/// Whether a reference is the whole of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Embedding {
+    Whole,
+    InText,
+}
+
+impl Template {
+    /// Reads a value of a file. What it refers to is added to `references`, what is wrong with it
+    /// to `problems`.
+    pub(super) fn read(
+        node: &Node,
+        references: &mut Vec<Placed>,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        match &node.value {
+            NodeValue::Text(text) => match Self::parse(text) {
+                Ok(template) => {
+                    let how = match &template {
+                        Self::Whole(_) => Embedding::Whole,
+                        _ => Embedding::InText,
+                    };
+                    let found = template.references().into_iter();
+                    references.extend(found.map(|r| (r.clone(), node.place(), how)));
+                    template
+                }
+                Err((message, hint)) => {
+                    problems.push(Problem::error(message).hint(hint).at(node.place()));
+                    Self::Fixed(Value::Null)
+                }
+            },
+            NodeValue::List(items) => {
+                Self::List(items.iter().map(|n| Self::read(n, references, problems)).collect())
+            }
+            NodeValue::Map(entries) => Self::Map(
+                entries
+                    .iter()
+                    .map(|(key, n)| (key.text.clone(), Self::read(n, references, problems)))
+                    .collect(),
+            ),
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
+                Self::Fixed(node.to_json())
+            }
+        }
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// What is wrong with a brace, and what to write instead.
+    pub(super) fn parse(text: &str) -> Result<Self, (String, String)> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, brace) = rest.split_at(at);
+            literal.push_str(before);
+            if let Some(after) = brace.strip_prefix("{{") {
+                literal.push('{');
+                rest = after;
+            } else if let Some(after) = brace.strip_prefix("}}") {
+                literal.push('}');
+                rest = after;
+            } else {
+                let inside = brace.strip_prefix('{').and_then(|after| after.split_once('}'));
+                let Some((reference, after)) =
+                    inside.and_then(|(inside, after)| Some((Reference::parse(inside)?, after)))
+                else {
+                    return Err(stray(brace, text));
+                };
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Reference(reference));
+                rest = after;
+            }
+        }
+        literal.push_str(rest);
+        if parts.is_empty() {
+            return Ok(Self::Fixed(Value::String(literal)));
+        }
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        Ok(match parts.as_slice() {
+            [Part::Reference(only)] => Self::Whole(only.clone()),
+            _ => Self::Text(parts),
+        })
+    }
+
+    /// Everything it refers to.
+    pub(super) fn references(&self) -> Vec<&Reference> {
+        match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Whole(reference) => vec![reference],
+            Self::Text(parts) => parts
+                .iter()
+                .filter_map(|part| match part {
+                    Part::Reference(reference) => Some(reference),
+                    Part::Literal(_) => None,
+                })
+                .collect(),
+            Self::List(items) => items.iter().flat_map(Self::references).collect(),
+            Self::Map(entries) => entries.iter().flat_map(|(_, t)| t.references()).collect(),
+        }
+    }
+
+    /// The value, with every place filled; `None` when it is one placeholder for something that
+    /// was not given. An entry of an object or list for which nothing was given is left out.
+    ///
+    /// # Errors
+    /// In words, what is not there.
+    pub(super) fn fill(&self, view: &View<'_>) -> Result<Option<Value>, String> {
+        Ok(match self {
+            Self::Fixed(value) => Some(value.clone()),
+            Self::Whole(reference) => match view.find(reference)? {
+                Found::Value(value) => Some(value.into_owned()),
+                Found::NotGiven => None,
+                Found::NotYet => Some(Value::String(format!("{{{reference}}}"))),
+            },
+            Self::Text(parts) => Some(Value::String(fill_text(parts, view)?)),
+            Self::List(items) => {
+                let mut filled = Vec::with_capacity(items.len());
+                for item in items {
+                    filled.extend(item.fill(view)?);
+                }
+                Some(Value::Array(filled))
+            }
+            Self::Map(entries) => {
+                let mut filled = JsonObject::new();
+                for (key, template) in entries {
+                    if let Some(value) = template.fill(view)? {
+                        filled.insert(key.clone(), value);
+                    }
+                }
+                Some(Value::Object(filled))
+            }
+        })
+    }
+}
+
+fn fill_text(parts: &[Part], view: &View<'_>) -> Result<String, String> {
+    use fmt::Write as _;
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => text.push_str(literal),
+            Part::Reference(reference) => match view.find(reference)? {
+                Found::Value(value) => match value.as_ref() {
+                    Value::Null => {}
+                    Value::String(value) => text.push_str(value),
+                    // Writing to a String cannot fail.
+                    other => drop(write!(text, "{other}")),
+                },
+                Found::NotYet => drop(write!(text, "{{{reference}}}")),
+                Found::NotGiven => {
+                    return Err(format!("'{reference}' was not given, and stands inside a text"));
+                }
+            },
+        }
+    }
+    Ok(text)
+}
+
+impl Reference {
+    /// `root`, then `.key`, `[number]` or `["key"]`.
+    fn parse(text: &str) -> Option<Self> {
+        let word = |text: &str| {
+            let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            let end = text.find(|c| !fits(c)).unwrap_or(text.len());
+            (end > 0).then(|| text.split_at(end)).map(|(a, b)| (a.to_owned(), b.to_owned()))
+        };
+        let (root, mut rest) = word(text)?;
+        let mut path = Vec::new();
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix('.') {
+                let (key, after) = word(after)?;
+                path.push(Segment::Key(key));
+                rest = after;
+            } else {
+                let (inside, after) = rest.strip_prefix('[')?.split_once(']')?;
+                let quoted = inside.strip_prefix('"').and_then(|inside| inside.strip_suffix('"'));
+                path.push(match quoted {
+                    Some(key) => Segment::Key(key.to_owned()),
+                    None => Segment::Index(inside.parse().ok()?),
+                });
+                rest = after.to_owned();
+            }
+        }
+        Some(Self { root, path })
+    }
+}
+
+fn stray(brace: &str, text: &str) -> (String, String) {
+    let brace = brace.chars().next().unwrap_or('{');
+    (
+        format!("the '{brace}' in '{text}' belongs to no placeholder"),
+        "write {name} or {step.output} for a value, and {{ or }} for a brace itself".to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::scope::Scope;
+    use super::*;
+
+    fn scope() -> Scope {
+        let arguments = json!({ "topic": "rust", "n": 3, "list": [1, {"a b": "x"}], "none": null });
+        let Value::Object(arguments) = arguments else { panic!() };
+        let mut scope = Scope::of(arguments, Some(json!({ "session_id": "s" })), ["find", "late"]);
+        scope.done("find", json!({ "output": { "items": ["a", "b"] }, "error": null }));
+        scope
+    }
+
+    fn fill(text: &str) -> Result<Option<Value>, String> {
+        let template = Template::parse(text).map_err(|(message, _)| message)?;
+        template.fill(&scope().view())
+    }
+
+    #[test]
+    fn one_placeholder_keeps_the_type_and_several_become_text() {
+        for (text, expected) in [
+            ("{topic}", json!("rust")),
+            ("{n}", json!(3)),
+            ("{list}", json!([1, {"a b": "x"}])),
+            ("{list[1]}", json!({"a b": "x"})),
+            ("{list[1][\"a b\"]}", json!("x")),
+            ("{list.0}", json!(1)),
+            ("{none}", json!(null)),
+            ("{args.n}", json!(3)),
+            ("{context.session_id}", json!("s")),
+            ("{find.output.items[1]}", json!("b")),
+            ("{find.error.anything}", json!(null)),
+            ("{n}/{topic}", json!("3/rust")),
+            ("a {find.output.items} b", json!("a [\"a\",\"b\"] b")),
+            ("[{none}]", json!("[]")),
+            ("{{n}}", json!("{n}")),
+            ("{{{n}}}", json!("{3}")),
+            ("", json!("")),
+            // What has not run yet stays as it is written: for previews.
+            ("{late.output.x}", json!("{late.output.x}")),
+            ("<{late.output}>", json!("<{late.output}>")),
+        ] {
+            assert_eq!(fill(text), Ok(Some(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_given_is_left_out_or_asked_for() {
+        for text in ["{other}", "{args.other}", "{context.metadata.user}", "{topic.x}"] {
+            assert_eq!(fill(text), Ok(None), "{text}");
+        }
+        let node = Template::Map(vec![
+            ("a".into(), Template::parse("{other}").unwrap()),
+            ("b".into(), Template::List(vec![Template::parse("{other}").unwrap()])),
+        ]);
+        assert_eq!(node.fill(&scope().view()), Ok(Some(json!({ "b": [] }))));
+        assert!(fill("<{other}>").unwrap_err().contains("was not given"));
+    }
+
+    #[test]
+    fn what_a_step_did_not_give_is_named() {
+        assert_eq!(
+            fill("{find.output.item}").unwrap_err(),
+            "'find.output.item' is not there: it has 'items'"
+        );
+        assert_eq!(
+            fill("{find.output.items[2]}").unwrap_err(),
+            "'find.output.items[2]' is not there: the list has 2 items"
+        );
+        assert!(fill("{find.output.items[0].x}").unwrap_err().ends_with("that value is text"));
+    }
+
+    #[test]
+    fn stray_braces_are_refused() {
+        for text in ["{", "}", "{}", "{a", "a}", "{a b}", "{a.}", "{a[x]}", "{.a}", "{\"a\": 1}"] {
+            assert!(fill(text).unwrap_err().contains("belongs to no"), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_passes_through_unchanged(text in any::<String>(), number in any::<i64>()) {
+            let arguments = json!({ "text": text, "number": number, "all": [text, number] });
+            let Value::Object(arguments) = arguments.clone() else { panic!() };
+            let scope = Scope::of(arguments.clone(), None, []);
+            for (key, value) in &arguments {
+                let template = Template::parse(&format!("{{{key}}}")).unwrap();
+                prop_assert_eq!(template.fill(&scope.view()), Ok(Some(value.clone())));
+            }
+            let inside = Template::parse("<{text}>").unwrap().fill(&scope.view());
+            prop_assert_eq!(inside, Ok(Some(json!(format!("<{text}>")))));
+        }
+
+        /// A value is filled in once: braces in it are no placeholders.
+        #[test]
+        fn values_are_never_read_as_templates(name in "[a-z]{1,8}") {
+            let value = format!("{{{name}}} {{{{ {{args}}");
+            let arguments = JsonObject::from_iter([("v".to_owned(), json!(value))]);
+            let scope = Scope::of(arguments, None, []);
+            let filled = Template::parse("{v}").unwrap().fill(&scope.view());
+            prop_assert_eq!(filled, Ok(Some(json!(value))));
+        }
+
+        #[test]
+        fn escaped_text_is_itself(text in any::<String>()) {
+            let escaped = text.replace('{', "{{").replace('}', "}}");
+            prop_assert_eq!(Template::parse(&escaped), Ok(Template::Fixed(json!(text))));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[{}\\[\\].\"a0 -]{0,16}") {
+            if let Ok(template) = Template::parse(&text) {
+                // What is read can be written again.
+                for reference in template.references() {
+                    let again = Reference::parse(&reference.to_string());
+                    let odd = reference.path.iter().any(|s| matches!(s, Segment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
+                    prop_assert!(odd || again.as_ref() == Some(reference));
+                }
+                let _filled = template.fill(&scope().view());
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a schema says about the arguments of a call, as far as a kind that places them needs it.
+//!
+//! Owns: the names, which of them are always there, and advice about names that are none. Never
+//! does: check a value; the host does.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The top-level properties of an input schema.
+#[derive(Debug)]
+pub(super) struct Properties {
+    /// Their names, in the order of the schema.
+    pub(super) names: Vec<String>,
+    /// Those that every call has.
+    pub(super) required: Vec<String>,
+    /// Values that stand in for absent arguments.
+    pub(super) defaults: BTreeMap<String, Value>,
+    /// Whether the schema leaves open which names there are.
+    pub(super) open: bool,
+}
+
+impl Properties {
+    /// Reads them out of a schema.
+    pub(super) fn of(schema: &Value) -> Self {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let texts = |value: Option<&Value>| -> Vec<String> {
+            let items = value.and_then(Value::as_array).into_iter().flatten();
+            items.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Self {
+            names: properties.map(|map| map.keys().cloned().collect()).unwrap_or_default(),
+            required: texts(schema.get("required")),
+            defaults: properties
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone())))
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
+            // With a composed schema the names may stand anywhere; only the call can tell.
+            open: ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"]
+                .iter()
+                .any(|key| schema.get(key).is_some()),
+        }
+    }
+
+    /// Whether a call can have an argument of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.open || self.names.iter().any(|known| known == name)
+    }
+
+    /// What to do about a name that is none of them.
+    pub(super) fn advice(&self, name: &str) -> String {
+        if self.names.is_empty() {
+            return "declare it in parameters_schema".to_owned();
+        }
+        let near = self.names.iter().find(|known| strsim::damerau_levenshtein(known, name) <= 2);
+        match near {
+            Some(near) => format!("did you mean '{near}'?"),
+            None => format!("the schema has {}", self.names.join(", ")),
+        }
+    }
+}

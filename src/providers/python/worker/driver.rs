@@ -1,0 +1,283 @@
+//! The hands on a worker's process: writes what it is asked, hears what it says, sees it end.
+//!
+//! Owns: the pipes and their limits, and telling every call that waits when the process is gone.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::wire::{Lines, Told};
+use super::{Reply, Shared, Waiting};
+use crate::model::{Event, EventSink, Fault, LogLevel, Phase};
+use crate::util::process::{Grace, Process, show_exit};
+use crate::util::tail::Tail;
+use crate::util::units::show_duration;
+
+/// How long a worker may leave a request unread.
+const WRITE: Duration = Duration::from_secs(10);
+/// How long the pipes are still read when the process is gone but something holds them.
+const DRAIN: Duration = Duration::from_millis(200);
+/// The most events of one call; what is beyond is dropped.
+const MOST_EVENTS: u32 = 10_000;
+/// How many lines of stderr are told when a worker dies.
+const SHOWN_LINES: usize = 20;
+/// How a line of a traceback begins that is about the program of ours in the worker.
+const OURS: &str = "File \"<toolhost";
+
+/// Writes requests one after the other, so that none is cut off when its caller goes away.
+pub(super) async fn write(
+    mut stdin: ChildStdin,
+    setup: Vec<u8>,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+    shared: Arc<Shared>,
+) {
+    let mut line = setup;
+    loop {
+        let written = tokio::select! {
+            written = tokio::time::timeout(WRITE, stdin.write_all(&line)) => written,
+            () = shared.close.cancelled() => return,
+            () = shared.kill.cancelled() => return,
+        };
+        match written {
+            Ok(Ok(())) => {}
+            // It is dying; its end says why.
+            Ok(Err(_)) => return,
+            Err(_elapsed) => {
+                shared.condemn(Fault::timeout(format!(
+                    "the Python worker took no request for {}",
+                    show_duration(WRITE)
+                )));
+                return;
+            }
+        }
+        line = tokio::select! {
+            next = queue.recv() => match next {
+                Some(next) => next,
+                None => return,
+            },
+            () = shared.close.cancelled() => return,
+            () = shared.kill.cancelled() => return,
+        };
+    }
+}
+
+/// Whoever listens to the process, until it is gone.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    program: PathBuf,
+    ready: Option<oneshot::Sender<()>>,
+    /// The version of Python, once it is ready.
+    version: String,
+    events: EventSink,
+    lines: Lines,
+    tail: Tail,
+    errors: Lines,
+    /// Lines that nobody can make sense of.
+    strays: u64,
+}
+
+/// How listening ended.
+enum End {
+    Exited(std::io::Result<ExitStatus>),
+    Condemned,
+    Closed,
+}
+
+impl Driver {
+    /// Whoever will listen to the process of `program`; `ready` is told when it can be asked, and
+    /// `events` hears what belongs to no call.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        program: PathBuf,
+        ready: oneshot::Sender<()>,
+        events: EventSink,
+    ) -> Self {
+        Self {
+            shared,
+            program,
+            ready: Some(ready),
+            version: String::new(),
+            events,
+            lines: Lines::default(),
+            tail: Tail::default(),
+            errors: Lines::default(),
+            strays: 0,
+        }
+    }
+
+    /// Listens until the process is gone or has to go.
+    pub(super) async fn run(mut self, mut process: Process) {
+        let (mut out, mut err) = (process.stdout.take(), process.stderr.take());
+        let (mut out_piece, mut err_piece) = (vec![0; 64 << 10], vec![0; 8 << 10]);
+        let shared = Arc::clone(&self.shared);
+        let mut just_read_err = false;
+        let end = loop {
+            // What was printed comes before the answer that follows it, and yet a flood of it holds up
+            // no answer: the two take turns.
+            let err_first = !just_read_err;
+            just_read_err = false;
+            tokio::select! {
+                biased;
+                () = shared.kill.cancelled() => break End::Condemned,
+                () = shared.close.cancelled() => break End::Closed,
+                count = read(&mut err, &mut err_piece), if err.is_some() && err_first => {
+                    just_read_err = true;
+                    match count {
+                        0 => err = None,
+                        count => self.complaints(err_piece.get(..count).unwrap_or_default()),
+                    }
+                }
+                count = read(&mut out, &mut out_piece), if out.is_some() => match count {
+                    0 => out = None,
+                    count => self.answers(out_piece.get(..count).unwrap_or_default()),
+                },
+                status = process.exited() => break End::Exited(status),
+                () = std::future::ready(()), if !err_first => {}
+            }
+        };
+        let mut pipes = (out, err);
+        let fault = match end {
+            End::Exited(status) => {
+                let _held = tokio::time::timeout(DRAIN, self.drain(&mut pipes)).await;
+                let _first = self.shared.crashed.set(());
+                let ended = status.map_or_else(|error| error.to_string(), show_exit);
+                process.end(Grace { eof: Duration::ZERO, term: Duration::ZERO, kill: DRAIN }).await;
+                let (program, version) = (self.program.display(), &self.version);
+                Fault::unreachable(match version.as_str() {
+                    "" => format!("'{program}' {ended} before it was ready"),
+                    version => format!("the worker of Python {version} ({program}) {ended}"),
+                })
+            }
+            End::Condemned => {
+                process.kill(Grace::default()).await;
+                let _held = tokio::time::timeout(DRAIN, self.drain(&mut pipes)).await;
+                let reason = self.shared.reason.get().cloned();
+                reason.unwrap_or_else(|| Fault::unreachable("the Python worker was ended"))
+            }
+            End::Closed => {
+                let second = Duration::from_secs(1);
+                process.end(Grace { eof: second, term: second, kill: second }).await;
+                Fault::unreachable("the Python worker was closed")
+            }
+        };
+        self.tell(fault.phase(Phase::Call));
+    }
+
+    /// Reads what it said last, before its end is told.
+    async fn drain(&mut self, (out, err): &mut (Option<ChildStdout>, Option<ChildStderr>)) {
+        let mut piece = vec![0; 8 << 10];
+        loop {
+            match read(out, &mut piece).await {
+                0 => break,
+                count => self.answers(piece.get(..count).unwrap_or_default()),
+            }
+        }
+        loop {
+            match read(err, &mut piece).await {
+                0 => break,
+                count => self.complaints(piece.get(..count).unwrap_or_default()),
+            }
+        }
+    }
+
+    /// Tells everybody who waits that there will be no answer.
+    fn tell(self, fault: Fault) {
+        let last = self.tail.last(SHOWN_LINES).into_iter();
+        let mut fault = fault.details(last.filter(|line| !line.contains(OURS)));
+        if self.strays > 0 {
+            fault = fault.detail(format!("{} of its lines could not be read", self.strays));
+        }
+        let fault = self.shared.end.get_or_init(|| fault).clone();
+        // Nobody waits for a worker that says so after it was condemned by their own call.
+        self.shared.kill.cancel();
+        let waiting: Vec<Waiting> = self.shared.calls().drain().map(|(_, call)| call).collect();
+        for call in waiting {
+            let _gone = call.reply.send(Err(fault.clone()));
+        }
+    }
+
+    fn answers(&mut self, bytes: &[u8]) {
+        let mut lines = std::mem::take(&mut self.lines);
+        if lines.feed(bytes, |line| self.answer(line)).is_err() {
+            self.shared.condemn(Fault::protocol("the Python worker wrote a line beyond 16 MiB"));
+        }
+        self.lines = lines;
+    }
+
+    fn answer(&mut self, line: &[u8]) {
+        let Ok(told) = serde_json::from_slice::<Told<'_>>(line) else {
+            self.strays = self.strays.saturating_add(1);
+            return;
+        };
+        if let (Some(hello), Some(ready)) = (told.hello, self.ready.take()) {
+            self.version = hello.version;
+            let _gone = ready.send(());
+            return;
+        }
+        let mut calls = self.shared.calls();
+        // Whoever was cancelled does not wait any more, and nobody misses what comes for it.
+        let Some(call) = told.id.and_then(|id| calls.get_mut(&id)) else { return };
+        let event = match (told.progress, told.level, told.text) {
+            (Some(progress), _, _) => Some(Event::Progress {
+                call_id: call.call.clone(),
+                progress,
+                total: told.total,
+                message: told.message,
+            }),
+            (None, Some(level), Some(text)) => {
+                self.tail.push(text.as_bytes());
+                self.tail.push(b"\n");
+                Some(Event::Log { origin: call.origin.clone(), level: LogLevel(level), text })
+            }
+            _ => None,
+        };
+        if let Some(event) = event {
+            call.events = call.events.saturating_add(1);
+            if call.events <= MOST_EVENTS {
+                call.sink.emit(event);
+            }
+        } else if let Some(call) = told.id.and_then(|id| calls.remove(&id)) {
+            let reply = Reply {
+                result: told.result.map(ToOwned::to_owned),
+                error: told.error,
+                warnings: told.warnings,
+            };
+            let _gone = call.reply.send(Ok(reply));
+        }
+    }
+
+    /// To whom a line on stderr belongs: the only call there is, when there is one.
+    fn whose(&self) -> (String, EventSink) {
+        let calls = self.shared.calls();
+        let mut all = calls.values();
+        match (all.next(), all.next()) {
+            (Some(only), None) => (only.origin.clone(), only.sink.clone()),
+            _ => ("python".to_owned(), self.events.clone()),
+        }
+    }
+
+    fn complaints(&mut self, bytes: &[u8]) {
+        self.tail.push(bytes);
+        let (origin, sink) = self.whose();
+        let told = self.errors.feed(bytes, |line| {
+            let text = String::from_utf8_lossy(line).into_owned();
+            sink.emit(Event::Log { origin: origin.clone(), level: LogLevel("info".into()), text });
+        });
+        if told.is_err() {
+            // A line that never ends is no line; its end is in the tail.
+            self.errors = Lines::default();
+        }
+    }
+}
+
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, piece: &mut [u8]) -> usize {
+    match pipe {
+        Some(pipe) => pipe.read(piece).await.unwrap_or(0),
+        None => 0,
+    }
+}

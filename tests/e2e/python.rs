@@ -1,0 +1,191 @@
+//! Python functions as tools, from the command line.
+
+use serde_json::{Value, json};
+
+use crate::support::{Finished, Sandbox};
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/python/tools.yaml");
+
+/// The documents' entry, and what it names.
+const QUERY: &str = r#"
+tools:
+  - name: my_database_query
+    description: "Query the application database"
+    module: myapp.tools.database
+    function: query_handler
+    parameters:
+      type: object
+      properties:
+        sql:
+          type: string
+          description: "SQL query to execute"
+      required: [sql]
+"#;
+
+const HANDLER: &str = r#"
+from dataclasses import dataclass, field
+from typing import Any
+
+@dataclass
+class ToolResult:
+    success: bool = True
+    output: Any = None
+    error: Any = None
+    metadata: dict = field(default_factory=dict)
+
+async def query_handler(input, context):
+    print("looking")
+    if not input["sql"].startswith("select"):
+        return ToolResult(success=False, error="only select is allowed")
+    return ToolResult(output={"sql": input["sql"], "session": context.session_id})
+"#;
+
+const CALCULATOR: &str = r"
+tools:
+  - name: calculator
+    description: Perform mathematical calculations
+    module: src.tools.core.calculator_tool
+    function: calculate
+    parameters_schema: { type: object, properties: { expression: { type: string } }, required: [expression] }
+";
+
+fn of(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.out()).unwrap_or_else(|why| panic!("{why}\n{finished}"))
+}
+
+#[test]
+fn the_entry_of_a_handler_runs_unchanged() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", QUERY).file("myapp/tools/database.py", HANDLER);
+    let call = |sql| {
+        room.toolhost(["--tools", "tools.yaml", "call", "my_database_query", sql, "--json"]).check()
+    };
+    let good = call("sql=select 1");
+    good.exits(0);
+    assert_eq!(of(&good)["output"]["sql"], "select 1", "{good}");
+    let refused = call("sql=drop table x");
+    refused.exits(3);
+    assert_eq!(of(&refused)["error"]["message"], "only select is allowed", "{refused}");
+    assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
+}
+
+#[test]
+fn a_module_that_is_there_wins_over_the_builtin_and_inspect_says_which_ran() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", CALCULATOR);
+    let run = |words: [&'static str; 2]| {
+        let words = ["--tools", "tools.yaml"]
+            .into_iter()
+            .chain(words)
+            .chain((words[0] == "call").then_some("expression=6*7"));
+        let finished = room.toolhost(words).check();
+        finished.exits(0);
+        finished.out()
+    };
+    assert_eq!(run(["call", "calculator"]), "42\n");
+    assert!(run(["inspect", "calculator"]).contains("internal builtin"));
+    room.file(
+        "src/tools/core/calculator_tool.py",
+        "def calculate(expression):\n    return 'mine'\n",
+    );
+    assert_eq!(run(["call", "calculator"]), "mine\n");
+    let page = run(["inspect", "calculator"]);
+    assert!(page.contains("internal python") && page.contains("calculator_tool.py"), "{page}");
+}
+
+#[test]
+fn the_typed_functions_of_a_module_are_tools() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: other, module: builtin.echo }]").file(
+        "texts.py",
+        "def shout(text: str, times: int = 1) -> str:\n    '''Shout.'''\n    return text.upper() * times\n\ndef untyped(x):\n    return x\n",
+    );
+    let listed = room.toolhost(["--tools-module", "texts", "list", "-o", "names"]).check();
+    listed.exits(0);
+    assert_eq!(listed.out(), "shout\n");
+    for option in ["--tools-module", "--host-tools-module"] {
+        let called =
+            room.toolhost([option, "texts", "call", "shout", "text=ab", "times=2"]).check();
+        called.exits(0);
+        assert_eq!(called.out(), "ABAB\n");
+    }
+    let wrong = room.toolhost(["--tools-module", "texts", "call", "shout", "txt=ab"]).check();
+    wrong.exits(2);
+    assert!(wrong.err().contains("did you mean 'text'?"), "{wrong}");
+    let missing = room.toolhost(["--tools-module", "nothing.here", "call", "shout"]).check();
+    missing.exits(4);
+    assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+}
+
+#[test]
+fn a_function_that_hangs_is_ended_with_its_worker() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools: [{ name: hang, module: slow, function: hang, timeout: 300ms, parameters: { type: object } }]",
+    )
+    .file("slow.py", "import subprocess\ndef hang():\n    subprocess.run(['sleep', '600'])\n");
+    // What a person has to wait for is the start of Python, which belongs to the call.
+    let finished = room.toolhost(["--tools", "tools.yaml", "call", "hang"]).check();
+    finished.exits(7);
+    assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
+}
+
+#[test]
+fn trust_ends_when_the_code_changes() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", QUERY).file("myapp/tools/database.py", HANDLER);
+    let call = || room.toolhost(["call", "my_database_query", "sql=select 1"]).check();
+    let refused = call();
+    refused.exits(6);
+    for line in ["interpreter: ", "function: myapp.tools.database.query_handler", ", sha256 "] {
+        assert!(refused.err().contains(line), "{refused}");
+    }
+    room.toolhost(["trust", "--yes"]).check().exits(0);
+    call().exits(0);
+    // Another file of the package is enough.
+    room.file("myapp/__init__.py", "print('new')\n");
+    call().exits(6);
+}
+
+#[test]
+fn the_examples_run() {
+    let room = Sandbox::new();
+    let run = |words: &[&'static str]| {
+        let words = ["--tools", EXAMPLES].into_iter().chain(words.iter().copied());
+        let finished = room.toolhost(words).check();
+        finished.exits(0);
+        finished
+    };
+    let listed = run(&["list", "--json"]);
+    let tools = of(&listed)["tools"].as_array().unwrap().clone();
+    assert_eq!(tools.len(), 4, "{listed}");
+    assert!(tools.iter().all(|tool| tool["status"] == "live"), "{listed}");
+    assert_eq!(tools[0]["input_schema"]["required"], json!(["text"]), "{listed}");
+    assert_eq!(
+        run(&["call", "summarize", "text=one two three", "max_words=2"]).out(),
+        "one two…\n"
+    );
+    let counted = run(&["call", "count-words", "text=a b a", "least=2", "--json"]);
+    assert_eq!(of(&counted)["output"], json!([{ "word": "a", "count": 2 }]), "{counted}");
+    let sql = "sql=select name from planets where moons > 1 order by name";
+    let queried = run(&["call", "my_database_query", sql, "--json"]);
+    assert_eq!(of(&queried)["output"], json!([["Jupiter"], ["Mars"]]), "{queried}");
+    assert_eq!(run(&["call", "shorten", "text=one two three", "width=9"]).out(), "one [...]\n");
+}
+
+#[test]
+fn a_function_that_tells_its_own_schema_contacts_no_server() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: shout, module: texts, function: shout }]")
+        .file("texts.py", "def shout(text: str):\n    return text.upper()\n")
+        .file("mcp.yaml", "mcp_servers: { other: { command: [touch, contacted] } }");
+    let files = ["--tools", "tools.yaml", "--mcp", "mcp.yaml"];
+    let called = room.toolhost(files.into_iter().chain(["call", "shout", "text=ab"])).check();
+    called.exits(0);
+    assert_eq!(called.out(), "AB\n");
+    assert!(!room.path("work/contacted").exists());
+    // A name that nobody declares may be the server's.
+    room.toolhost(files.into_iter().chain(["call", "whisper"])).check().exits(4);
+    assert!(room.path("work/contacted").exists());
+}

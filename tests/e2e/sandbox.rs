@@ -1,0 +1,216 @@
+//! Programs that are confined, from outside: what they reach, what is said, and how they end.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Finished, Fixture, Place, Sandbox};
+
+/// Calls a tool of `tools.yaml`, which is named and so may start things.
+fn call(room: &Sandbox, arguments: &[&str]) -> Finished {
+    let words = ["--tools", "tools.yaml"].iter().chain(arguments).copied();
+    room.toolhost(words).check()
+}
+
+/// Whether the level can be kept on this machine, as `inspect` of a tool says; tells when not.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
+fn can(level: &str) -> bool {
+    let room = Sandbox::new();
+    let entry = format!("tools: [{{ name: t, command: [\"true\"], sandbox: {level} }}]\n");
+    room.file("tools.yaml", &entry);
+    let tried = call(&room, &["call", "t"]);
+    if tried.code != Some(0) {
+        eprintln!("\n*** SKIPPED: {level} cannot be kept here: {} ***\n", tried.err().trim());
+    }
+    tried.code == Some(0)
+}
+
+#[test]
+fn a_sandboxed_command_reads_no_secret_and_says_so() {
+    for level in ["landlock", "bwrap"] {
+        if !can(level) {
+            continue;
+        }
+        let room = Sandbox::new();
+        std::fs::write(room.path("home/secret"), "s3cret").unwrap();
+        let secret = room.path("home/secret").display().to_string();
+        room.file(
+            "tools.yaml",
+            &format!(
+                "tools:\n  - name: peek\n    command: [cat, ./tools.yaml, {secret}]\n    safety: sandboxed\n    sandbox: {level}\n"
+            ),
+        );
+        let peek = call(&room, &["call", "peek", "--json"]);
+        peek.exits(3);
+        assert!(!peek.out().contains("s3cret"), "{peek}");
+        assert!(peek.out().contains("name: peek"), "{peek}");
+        let page = call(&room, &["inspect", "peek"]);
+        page.exits(0);
+        assert!(page.out().contains(&format!("confined by {level}")), "{page}");
+        assert!(page.out().contains("no network"), "{page}");
+    }
+}
+
+#[test]
+fn python_runs_under_the_default_policy() {
+    let python = Path::new("/usr/bin/python3").exists();
+    if !python || !can("auto") {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("count.py", "import json, sys, tempfile, ssl, sqlite3\nprint(json.dumps({'n': len(json.load(sys.stdin)['text'].split())}))\n");
+    room.file(
+        "tools.yaml",
+        "tools:
+  - name: count
+    command: [/usr/bin/python3, ./count.py]
+    output: json
+    safety: sandboxed
+    parameters_schema: { type: object, properties: { text: { type: string } } }
+",
+    );
+    let counted = call(&room, &["call", "count", "text=one two three", "--json"]);
+    counted.exits(0);
+    let value: Value = serde_json::from_str(&counted.out()).unwrap();
+    assert!(value.to_string().contains("\"n\":3"), "{counted}");
+}
+
+#[test]
+fn a_limit_that_ended_a_program_is_named() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: spin, command: [sh, -c, 'while :; do :; done'], sandbox: { level: limits, cpu: 1s } }
+  - { name: fill, command: [sh, -c, 'head -c 300M /dev/zero | tail -n 1'], sandbox: { level: limits, memory: 64MiB } }
+",
+    );
+    let spin = call(&room, &["call", "spin"]);
+    spin.exits(4);
+    assert!(spin.err().contains("cpu limit of 1 s"), "{spin}");
+    let fill = call(&room, &["call", "fill"]);
+    fill.exits(4);
+    assert!(fill.err().contains("memory limit of 64 MiB"), "{fill}");
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_and_nothing_runs() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: less, command: [touch, ran], safety: sandboxed, sandbox: none }
+  - { name: odd, command: [touch, ran], sandbox: landlok }
+  - { name: gone, command: [touch, ran], sandbox: { write: [./gone] } }
+",
+    );
+    for (tool, code, words) in [
+        ("less", 9, "contradict each other"),
+        ("odd", 9, "did you mean 'landlock'?"),
+        ("gone", 6, "cannot be opened for the sandbox"),
+    ] {
+        let refused = call(&room, &["call", tool]);
+        if tool == "gone" && !can("auto") {
+            refused.exits(6);
+            continue;
+        }
+        refused.exits(code);
+        assert!(refused.err().contains(words), "{refused}");
+    }
+    assert!(!room.path("work/ran").exists());
+}
+
+#[test]
+fn a_person_is_shown_the_sandbox_before_allowing_it() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools: [{ name: t, command: [\"true\"], sandbox: { read: [./x], network: true } }]\n",
+    );
+    let shown = room.toolhost(["trust"]).go();
+    let said = format!("{}{}", shown.out(), shown.err());
+    assert!(said.contains("sandbox: auto; reads"), "{shown}");
+    assert!(said.contains("network"), "{shown}");
+}
+
+#[test]
+fn a_server_works_within_its_sandbox() {
+    for level in ["limits", "landlock", "bwrap"] {
+        if !can(level) {
+            continue;
+        }
+        let room = Sandbox::new();
+        let log = room.log("srv");
+        let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &log);
+        let run = room.path("run").display().to_string();
+        let sandbox = match level {
+            "limits" => "sandbox: limits\n".to_owned(),
+            level => format!("sandbox: {{ level: {level}, write: [{run}] }}\n"),
+        };
+        room.server_with("srv", &fixture, &sandbox);
+        room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
+        let page = room.with_servers(["inspect", "srv"]).check();
+        page.exits(0);
+        let word = if level == "limits" { "bounded by limits" } else { "confined by" };
+        assert!(page.out().contains(word), "{page}");
+    }
+}
+
+#[test]
+fn bubblewrap_leaves_nothing_behind_after_kill_9() {
+    if !can("bwrap") {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - name: stay
+    command: [sh, -c, 'setsid sleep 300 & touch ./out/started; sleep 300']
+    cwd: .
+    sandbox: { level: bwrap, read: [.], write: [./out] }
+",
+    );
+    std::fs::create_dir(room.path("work/out")).unwrap();
+    let running = room.toolhost(["--tools", "tools.yaml", "call", "stay"]).start();
+    wait_until(|| room.path("work/out/started").exists());
+    running.signal(Signal::KILL);
+    running.finish();
+    wait_until(|| room.inhabitants().is_empty());
+}
+
+/// Waits for what has to happen soon.
+#[track_caller]
+fn wait_until(done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "it did not happen in time");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_example_runs_as_it_says() {
+    if !can("auto") {
+        return;
+    }
+    let room = Sandbox::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sandbox/tools.yaml");
+    let example = example.to_str().unwrap();
+    let looked = room.toolhost(["--tools", example, "call", "look_around"]).check();
+    looked.exits(0);
+    let answers: Value = serde_json::from_str(&looked.out()).unwrap();
+    for (key, value) in answers.as_object().unwrap() {
+        let allowed = ["read its own file", "write a temporary file"].contains(&key.as_str());
+        // Signals are kept inside from Landlock's sixth version on.
+        if key != "signal its parent" {
+            assert_eq!(value == "yes", allowed, "{key}: {value}");
+        }
+    }
+    let counted =
+        room.toolhost(["--tools", example, "call", "count_words", "text=play.txt"]).check();
+    counted.exits(0);
+    assert_eq!(counted.out().trim(), "8 ./texts/play.txt");
+}
