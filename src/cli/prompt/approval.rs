@@ -63,6 +63,9 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
     for touch in &tool.touches {
         fact("touches", Label::Plain, touch);
     }
+    if !tool.calls.is_empty() {
+        fact("calls", Label::Plain, &tool.calls.join(", "));
+    }
     if whole {
         let origin = match &tool.origin {
             Origin::Server(name) => format!("the server '{name}'"),
