@@ -112,9 +112,17 @@ fn the_typed_functions_of_a_module_are_tools() {
     let wrong = room.toolhost(["--tools-module", "texts", "call", "shout", "txt=ab"]).check();
     wrong.exits(2);
     assert!(wrong.err().contains("did you mean 'text'?"), "{wrong}");
-    let missing = room.toolhost(["--tools-module", "nothing.here", "call", "shout"]).check();
-    missing.exits(4);
-    assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+    for command in [&["call", "shout"][..], &["list"], &["list", "--source", "internal"]] {
+        let words = ["--tools-module", "nothing.here"].iter().chain(command).copied();
+        let missing = room.toolhost(words).check();
+        missing.exits(4);
+        assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+    }
+    let words = ["--tools", "tools.yaml", "--tools-module", "nothing.here", "list", "-o", "names"];
+    let some = room.toolhost(words).check();
+    some.exits(11);
+    assert!(some.err().contains("there is no module 'nothing.here'"), "{some}");
+    assert!(some.out().contains("other\n"), "{some}");
 }
 
 #[test]
