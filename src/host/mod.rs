@@ -126,6 +126,15 @@ impl ToolHost {
         for server in &mut catalogue.servers {
             server.fault = server.fault.take().map(|fault| self.masker.fault(fault));
         }
+        for failure in &mut catalogue.failures {
+            failure.fault = self.masker.fault(failure.fault.clone());
+        }
+        for tool in &mut catalogue.tools {
+            tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
+        }
+        for problem in &mut catalogue.problems {
+            problem.message = self.masker.text(&problem.message);
+        }
         if let Some(profile) = &self.profile {
             catalogue.tools.retain(|tool| filter::shows(profile, tool));
         }
@@ -146,6 +155,7 @@ impl ToolHost {
         let route = self.route(name, servers, limits::LISTING).await;
         let route = route.map_err(|fault| self.masker.fault(fault))?;
         let mut tool = route.tool.definition.clone();
+        tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
         tool.warnings.extend(self.forewarnings(&route.tool.definition));
         Ok(tool)
     }

@@ -29,6 +29,7 @@ mod readme;
 mod records;
 mod room;
 mod sandbox;
+mod secrets;
 mod storage;
 mod support;
 mod terminal;
