@@ -9,7 +9,7 @@
 //! | nothing | everything offered, as `{component}-{tool}` |
 //! | `selected_tools: [a, b]` or `tools: [a, b]` | these, as `{component}-{tool}` |
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
-//! | `original_tool_name: a` | this one, under the name of the entry |
+//! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
@@ -90,6 +90,11 @@ pub(super) fn choose(
         }
     } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
         match list.as_list() {
+            Ok([]) => problems.push(
+                Problem::error("the list selects no tool")
+                    .hint("name some, or leave it out for all of them")
+                    .at(list.place()),
+            ),
             Ok(items) => {
                 for item in items {
                     match one(item, &component, offers) {
