@@ -295,6 +295,15 @@ mod tests {
     fn without_a_selection_everything_is_given() {
         assert_eq!(chosen("name: a").unwrap(), ["a-read=read", "a-search=search", "a-write=write"]);
         assert_eq!(chosen("name: a, component: b, tools: [get]").unwrap(), ["b-get=read"]);
+        assert_eq!(
+            chosen("name: a, selected_tools: []").unwrap_err(),
+            ["the list selects no tool (name some, or leave it out for all of them)"]
+        );
+    }
+
+    #[test]
+    fn one_tool_without_a_name_goes_by_its_own() {
+        assert_eq!(chosen("original_tool_name: file_search").unwrap(), ["file_search=search"]);
     }
 
     #[test]
