@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod behaviours;
 mod catalogues;
+mod documents;
 mod examples;
 mod faults;
 mod files;
