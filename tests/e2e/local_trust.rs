@@ -23,7 +23,9 @@ fn project(room: &Sandbox) {
     room.file("trap", &trap.replace("RAN", &room.path("home/ran").display().to_string()));
     let path = room.path("work/trap");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(room.path("home/secret"), "the content of the secret").unwrap();
+    for name in ["secret", "other"] {
+        std::fs::write(room.path("home").join(name), "the content of the secret").unwrap();
+    }
     let module =
         format!("open({:?}, 'w')\ndef f(x: int) -> int:\n    return x\n", room.path("home/ran"));
     room.file("mod.py", &module);
@@ -37,7 +39,7 @@ fn project(room: &Sandbox) {
   - {{ name: own, module: mod, function: f, interpreter: ./trap }}
   - {{ name: send, endpoint_url: 'http://127.0.0.1:9/', auth: {{ type: bearer, token_env_var: SOME_TOKEN }} }}
   - {{ name: header, endpoint_url: 'http://127.0.0.1:9/', headers: {{ X-Key: '${{SOME_TOKEN}}' }} }}
-  - {{ name: content, endpoint_url: 'http://127.0.0.1:9/', method: POST, body: {{ a: '${{file:{home}/secret}}' }} }}
+  - {{ name: content, endpoint_url: 'http://127.0.0.1:9/', headers: {{ X-Key: '${{file:{home}/secret}}' }} }}
   - {{ name: chain, steps: [{{ id: a, tool: program }}, {{ id: b, tool: send }}] }}
 components:
   - {{ name: files, type: files, root_dir: '{home}' }}
@@ -124,18 +126,16 @@ fn what_was_allowed_is_asked_about_again_when_any_part_of_it_changes() {
             "send, endpoint_url: 'http://127.0.0.1:8/",
         ),
         ("header", &["call", "header"], "X-Key:", "X-Other:"),
-        ("file", &["call", "content"], "/secret}}", "/ran}}"),
+        ("content", &["call", "content"], "/secret}'", "/other}'"),
         ("steps", &["call", "chain"], "id: b, tool: send", "id: b, tool: header"),
         ("store", &["call", "store-write", "key=a", "value=1"], "/store.db", "/other.db"),
     ];
     for (what, call, from, to) in changes {
         let room = Sandbox::new();
         project(&room);
-        let from = from.replace("}}", "}");
-        let to = to.replace("}}", "}");
         run(&room, &["trust", "--yes"]).check().exits(0);
         let text = std::fs::read_to_string(room.path("work/tools.yaml")).unwrap();
-        let changed = text.replace(&from, &to);
+        let changed = text.replace(from, to);
         assert_ne!(text, changed, "{what}: nothing was changed");
         // Before the change it is allowed, whatever the call itself comes to.
         let before = run(&room, call).env("OTHER_TOKEN", TOKEN).check();
@@ -286,20 +286,25 @@ fn the_question_about_each_kind_is_whole_and_clean() {
   - {{ name: long, command: [echo, {long}end-of-it] }}
   - {{ name: program, command: [echo, {text}] }}
   - {{ name: function, module: mod, function: f, interpreter: {text} }}
-  - {{ name: api, endpoint_url: 'http://127.0.0.1:9/', headers: {{ A: '${{file:{long}/end-of-that}}' }} }}
+  - {{ name: many, command: [echo, first-of-many{}] }}
   - {{ name: chain, steps: [{{ id: a, tool: program, args: {{ text: {text} }} }}] }}
   - {{ name: limited, command: [echo], sandbox: {{ level: limits, read: [{text}] }} }}
 components:
   - {{ name: files, type: files, root_dir: {text} }}
   - {{ name: store, type: storage, path: {text} }}
-"
+",
+            ", and-more".repeat(100)
         ),
     );
     let shown = run(&room, &["trust"]).check();
     let said = said(&shown);
     assert_eq!(forbidden(said.as_bytes()), None);
     assert!(said.contains("end-of-it"), "the command was cut");
-    assert!(said.contains("end-of-that"), "the file was cut");
+    assert!(said.contains("first-of-many"), "the beginning of a long list was cut");
     // No line of a file begins one of ours.
     assert!(!said.lines().any(|line| line.trim_start().starts_with("Trust this? yes")), "{shown}");
+    // Whoever allows everything at once has it before them as well.
+    let allowed = run(&room, &["trust", "--yes"]).check();
+    let said = self::said(allowed.exits(0));
+    assert!(said.contains("end-of-it") && said.contains("first-of-many"), "something was cut");
 }
