@@ -6,10 +6,13 @@
 //! the table stands here, and not in the script.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{Finished, Fixture, Place, Sandbox, log_events};
 
+/// How many faults run at once.
+const WORKERS: usize = 4;
 /// The limit of a call; longer than what the slowest fault that ends well takes.
 const TIMEOUT: Duration = Duration::from_secs(4);
 /// The limit where the server needs long to make what it sends.
@@ -77,20 +80,29 @@ fn every_fault_of_http_ends_as_documented_for_an_api_tool() {
         return;
     };
     let script = script.into_string().unwrap();
-    let mut wrong = String::new();
-    for (fault, code, words) in EXPECTED {
-        let (finished, found) = attack(&script, fault);
-        let mut found = found;
-        if finished.code != Some(*code) {
-            found.push(format!("expected {code}"));
+    let (left, wrong) = (Mutex::new(EXPECTED.iter()), Mutex::new(String::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().unwrap().next();
+                    let Some((fault, code, words)) = next else { return };
+                    let (finished, mut found) = attack(&script, fault);
+                    if finished.code != Some(*code) {
+                        found.push(format!("expected {code}"));
+                    }
+                    if !finished.err().contains(words) {
+                        found.push(format!("stderr lacks {words:?}"));
+                    }
+                    if !found.is_empty() {
+                        let found = found.join("; ");
+                        writeln!(wrong.lock().unwrap(), "{fault}: {found}\n{finished}").unwrap();
+                    }
+                }
+            });
         }
-        if !finished.err().contains(words) {
-            found.push(format!("stderr lacks {words:?}"));
-        }
-        if !found.is_empty() {
-            writeln!(wrong, "{fault}: {}\n{finished}", found.join("; ")).unwrap();
-        }
-    }
+    });
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 

@@ -2,7 +2,6 @@
 //! where nobody speaks, or answer with rubbish; and records and stores that cannot be used.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -331,18 +330,6 @@ fn a_damaged_history_costs_what_is_damaged() {
         assert_eq!(listed.code, Some(0), "{what}\n{listed}");
         assert!(listed.out().contains("calculator"), "{what}: the new line is lost\n{listed}");
     }
-}
-
-/// M10: a link in the place of the history is not followed.
-#[test]
-fn a_linked_history_is_refused_and_its_target_untouched() {
-    let room = Sandbox::new();
-    let target = room.path("home/precious");
-    std::fs::write(&target, "x").unwrap();
-    std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
-    symlink(&target, room.path("state/toolhost/history.jsonl")).unwrap();
-    room.toolhost(CALL).check();
-    assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
 }
 
 const STORE: &str = "components: [{ name: s, type: storage, path: s.db, timeout: 20s }]\n";

@@ -193,7 +193,7 @@ fn no_home_at_all_is_a_warning_at_most() {
 
 #[test]
 fn a_linked_record_is_refused_and_its_target_untouched() {
-    for linked in ["audit.jsonl", "stats.spool"] {
+    for linked in ["audit.jsonl", "stats.spool", "history.jsonl"] {
         let room = Sandbox::new();
         let target = room.path("home/precious");
         std::fs::write(&target, "x").unwrap();
