@@ -3,6 +3,8 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+#[cfg(test)]
+mod mutations;
 mod secrets;
 mod stand_ins;
 
