@@ -157,15 +157,12 @@ fn percent_decoded(text: &str) -> String {
     while let [first, after @ ..] = rest {
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match (first, code) {
-            (b'%', Some(code)) => {
-                bytes.push(code);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
+        if let (b'%', Some(code)) = (first, code) {
+            bytes.push(code);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = after;
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())

@@ -74,7 +74,7 @@ fn a_program_gets_neither_the_input_nor_the_terminal_of_toolhost() {
 
 // ---- O02: Python functions
 
-const FUNCTIONS: &str = r#"
+const FUNCTIONS: &str = r"
 tools:
   - { name: flood, module: bad, function: flood, timeout: 2s }
   - { name: noise, module: bad, function: noise, timeout: 2s }
@@ -88,7 +88,7 @@ tools:
   - { name: closes, module: bad, function: closes, timeout: 2s }
   - { name: evil, module: bad, function: evil, timeout: 20s }
   - { name: broken, module: broken, function: f, timeout: 20s }
-"#;
+";
 
 const MODULE: &str = r#"
 import os, subprocess, sys, time
@@ -335,10 +335,13 @@ fn a_damaged_history_costs_what_is_damaged() {
 const STORE: &str = "components: [{ name: s, type: storage, path: s.db, timeout: 20s }]\n";
 
 /// M04, M06: a store that cannot be used is named, and whatever stands there stays.
+/// What is done to a file.
+type Damage<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn a_store_that_cannot_be_used_is_named_and_left_alone() {
     let write = ["call", "s-write", "key=a", "value=1"];
-    let damage: [(&str, &dyn Fn(&Path)); 4] = [
+    let damage: [(&str, Damage<'_>); 4] = [
         ("a directory", &|path| {
             std::fs::remove_file(path).unwrap();
             std::fs::create_dir(path).unwrap();

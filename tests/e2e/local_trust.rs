@@ -26,8 +26,10 @@ fn project(room: &Sandbox) {
     for name in ["secret", "other"] {
         std::fs::write(room.path("home").join(name), "the content of the secret").unwrap();
     }
-    let module =
-        format!("open({:?}, 'w')\ndef f(x: int) -> int:\n    return x\n", room.path("home/ran"));
+    let module = format!(
+        "open('{}', 'w')\ndef f(x: int) -> int:\n    return x\n",
+        room.path("home/ran").display()
+    );
     room.file("mod.py", &module);
     room.file(
         "tools.yaml",

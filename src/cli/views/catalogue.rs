@@ -181,8 +181,7 @@ pub fn with_failures(servers: Option<Fault>, failures: &[&Fault], answered: bool
         (None, _) => {
             let count =
                 plural(failures.len(), "group of internal tools", "groups of internal tools");
-            let kind =
-                if answered { Fault::partial("").kind().clone() } else { first.kind().clone() };
+            let kind = if answered { Fault::partial("").kind() } else { first.kind() };
             Fault::new(kind, format!("the list is incomplete: {count} could not be listed"))
                 .details(lines)
         }

@@ -116,7 +116,7 @@ mod tests {
             belongings(&at(".venv/bin/python")),
             ["cpython-3.12/bin/python3.12", "cpython-3.12/bin", "cpython-3.12/lib"].map(at)
         );
-        assert_eq!(belongings(&at("cpython-3.12.5/bin/python3.12")), [PathBuf::new(); 0]);
+        assert_eq!(belongings(&at("cpython-3.12.5/bin/python3.12")), Vec::<PathBuf>::new());
     }
 
     #[test]
