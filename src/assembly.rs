@@ -3,6 +3,8 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+#[cfg(test)]
+mod mutations;
 mod secrets;
 mod stand_ins;
 
@@ -61,7 +63,7 @@ pub struct Assembly {
 pub fn kinds() -> Vec<Kind> {
     // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
     // when no Python module is there.
-    vec![
+    let mut kinds = vec![
         builtin::kind(),
         command::kind(),
         python::kind(),
@@ -70,7 +72,14 @@ pub fn kinds() -> Vec<Kind> {
         storage::kind(),
         mailbox::kind(),
         pipeline::kind(),
-    ]
+    ];
+    // Kinds that a build may be without.
+    let optional: &[fn() -> Kind] = &[
+        #[cfg(feature = "openapi")]
+        crate::providers::openapi::kind,
+    ];
+    kinds.extend(optional.iter().map(|kind| kind()));
+    kinds
 }
 
 /// How files speak of each kind.

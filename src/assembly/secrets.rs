@@ -45,15 +45,33 @@ impl Secrets {
         if names_secret(name) {
             self.add(name, value);
         }
+        self.address(name, value);
+    }
+
+    /// The password in an address, such as `redis://me:password@host`.
+    fn address(&mut self, name: &str, value: &str) {
+        let Some((_scheme, rest)) = value.split_once("://") else { return };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        // A password may hold '@' where people forget to encode it.
+        let Some((credentials, _host)) = authority.rsplit_once('@') else { return };
+        if let Some((_user, password)) = credentials.split_once(':') {
+            self.add(name, password);
+            let decoded = percent_decoded(password);
+            self.add(name, &decoded);
+        }
     }
 
     fn of_server(&mut self, server: &ServerSpec) {
         match &server.endpoint {
             Endpoint::Stdio { env, .. } => {
-                env.iter().for_each(|(name, value)| self.variable(name, value.expose_secret()));
+                for (name, value) in env {
+                    self.variable(name, value.expose_secret());
+                }
             }
             Endpoint::Http { headers, auth, .. } => {
-                headers.iter().for_each(|(name, value)| self.header(name, value.expose_secret()));
+                for (name, value) in headers {
+                    self.header(name, value.expose_secret());
+                }
                 if let AuthSpec::Bearer { token, variable } = auth {
                     self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
                 }
@@ -68,8 +86,19 @@ impl Secrets {
         for (key, value) in texts(tool.entry.get("headers")) {
             self.header(key, value);
         }
-        for (key, value) in texts(tool.entry.get("env")) {
-            self.variable(key, value);
+        for (key, value) in tool.entry.get("env").map(Node::entries).unwrap_or_default() {
+            if let Ok(value) = value.as_scalar_text() {
+                self.variable(&key.text, &value);
+            }
+        }
+        let passed = tool.entry.get("env_keys").and_then(|node| node.as_texts().ok());
+        for name in passed.unwrap_or_default() {
+            if let Some(value) = environment.var(&name) {
+                self.variable(&name, &value);
+            }
+        }
+        for (key, value) in texts(Some(&tool.entry)) {
+            self.address(key, value);
         }
         let Some(auth) = tool.entry.get("auth") else { return };
         let (mut user, mut password) = (None, None);
@@ -107,14 +136,39 @@ impl Secrets {
                 }
             }
             NodeValue::List(items) => {
-                items.iter().for_each(|item| self.references(item, environment));
+                for item in items {
+                    self.references(item, environment);
+                }
             }
             NodeValue::Map(entries) => {
-                entries.iter().for_each(|(_, value)| self.references(value, environment));
+                for (_, value) in entries {
+                    self.references(value, environment);
+                }
             }
             _ => {}
         }
     }
+}
+
+/// Text without percent-encoding; what is no valid text stays as it is.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match (first, code) {
+            (b'%', Some(code)) => {
+                bytes.push(code);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// The texts of a mapping, with their keys.

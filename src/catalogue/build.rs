@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Catalogue, ServerListing};
+use super::{Catalogue, LocalFailure, ServerListing};
 use crate::model::{Fault, Origin, Problem, ToolDefinition};
 
 /// What one provider has to say.
@@ -33,6 +33,8 @@ pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>)
     let mut catalogue = Catalogue { version, ..Catalogue::default() };
     let mut tools = Vec::new();
     for part in local {
+        let kind = part.tools.first().map_or("", |tool| tool.kind);
+        catalogue.failures.extend(part.fault.map(|fault| LocalFailure { kind, fault }));
         tools.extend(part.tools);
         catalogue.problems.extend(part.problems);
     }

@@ -20,8 +20,19 @@ pub struct Catalogue {
     pub tools: Vec<ToolDefinition>,
     /// The servers that were asked, and what came of it.
     pub servers: Vec<ServerListing>,
+    /// Why internal tools that others have to tell could not be listed.
+    pub failures: Vec<LocalFailure>,
     /// Findings about single items.
     pub problems: Vec<Problem>,
+}
+
+/// Internal tools that could not be listed.
+#[derive(Debug, Clone)]
+pub struct LocalFailure {
+    /// Their kind.
+    pub kind: &'static str,
+    /// Why.
+    pub fault: Fault,
 }
 
 /// What came of asking one server for its tools.

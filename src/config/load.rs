@@ -160,6 +160,7 @@ impl Loader<'_> {
                 &self.project_root,
                 self.environment,
             )),
+            written_defaults: None,
         }
     }
 
@@ -174,6 +175,7 @@ impl Loader<'_> {
         }
         file.schemas = root.get("schemas").cloned();
         file.defaults = root.get("defaults").cloned();
+        file.written_defaults.clone_from(&file.defaults);
         if let Some(defaults) = &mut file.defaults {
             let expander =
                 super::expand::Expander { environment: self.environment, base_dir: &file.base_dir };

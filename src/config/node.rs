@@ -125,7 +125,11 @@ impl Node {
 
     /// A problem that points here: "expected …, found …".
     pub fn expected(&self, what: &str) -> Problem {
-        Problem::error(format!("expected {what}, found {}", self.kind())).at(self.place())
+        let found = match &self.value {
+            NodeValue::Text(text) if text.is_empty() => "an empty text",
+            _ => self.kind(),
+        };
+        Problem::error(format!("expected {what}, found {found}")).at(self.place())
     }
 
     /// The text of a text node.

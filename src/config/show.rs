@@ -57,7 +57,8 @@ impl Listing {
             match (&value.value, word) {
                 (NodeValue::List(items), Some("tools" | "toolkits" | "components" | "clients")) => {
                     for (index, item) in items.iter().enumerate() {
-                        let name = item.get_any(&["name", "tool_name", "client_id"]);
+                        let name =
+                            item.get_any(&["name", "tool_name", "original_tool_name", "client_id"]);
                         let name = name.and_then(|(_, node)| node.as_scalar_text().ok());
                         let name = name.unwrap_or_else(|| format!("[{index}]"));
                         self.entry(role, &key.text, &name, item, candidate.layer);

@@ -141,7 +141,7 @@ pub struct Site<'a> {
     pub written: &'a Node,
     /// Named directories, as the entry's file may use them.
     pub scopes: &'a BTreeMap<String, PathBuf>,
-    /// The defaults of its file, with variables filled in.
+    /// The defaults of its file, as they are written.
     pub defaults: Option<&'a Node>,
 }
 

@@ -45,7 +45,9 @@ use crate::audit::Masker;
 use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
-use crate::model::{EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolDefinition};
+use crate::model::{
+    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition, ToolStatus,
+};
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 use approval::Approver;
@@ -126,6 +128,15 @@ impl ToolHost {
         for server in &mut catalogue.servers {
             server.fault = server.fault.take().map(|fault| self.masker.fault(fault));
         }
+        for failure in &mut catalogue.failures {
+            failure.fault = self.masker.fault(failure.fault.clone());
+        }
+        for tool in &mut catalogue.tools {
+            tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
+        }
+        for problem in &mut catalogue.problems {
+            problem.message = self.masker.text(&problem.message);
+        }
         if let Some(profile) = &self.profile {
             catalogue.tools.retain(|tool| filter::shows(profile, tool));
         }
@@ -138,16 +149,38 @@ impl ToolHost {
         catalogue
     }
 
-    /// Finds the one tool a person means, contacting no more servers than needed.
+    /// Finds the one tool a person means, contacting no more servers than needed. One that a file
+    /// declares is described from there when its server does not answer, as unavailable.
     ///
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
-        let route = self.route(name, servers, limits::LISTING).await;
-        let route = route.map_err(|fault| self.masker.fault(fault))?;
+        let route = match self.route(name, servers, limits::LISTING).await {
+            Ok(route) => route,
+            Err(fault) => {
+                let fault = self.masker.fault(fault);
+                return self.declared_by_unreachable(name, &fault).ok_or(fault);
+            }
+        };
         let mut tool = route.tool.definition.clone();
+        tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
         tool.warnings.extend(self.forewarnings(&route.tool.definition));
         Ok(tool)
+    }
+
+    /// What a file declares of a tool whose server did not answer: enough to read about, with the
+    /// reason why it cannot be called.
+    fn declared_by_unreachable(&self, name: &str, fault: &Fault) -> Option<ToolDefinition> {
+        let unanswered = matches!(
+            fault.kind(),
+            FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Auth | FaultKind::Protocol
+        );
+        let server = fault.server_name().filter(|_| unanswered)?;
+        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
+        let mut tool = member.declared().exact(name)?.definition.clone();
+        tool.status = ToolStatus::Unavailable;
+        tool.unavailable = Some(fault.clone());
+        Some(tool)
     }
 
     /// What is known beforehand about the tools that a tool calls: which are asked about or

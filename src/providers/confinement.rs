@@ -40,7 +40,6 @@ pub(crate) enum Life {
     /// Started for one call.
     Call,
     /// Started once for many calls, as a worker is.
-    #[expect(dead_code, reason = "for kinds whose programs stay")]
     Worker,
 }
 
@@ -54,6 +53,8 @@ pub(crate) struct Sandbox {
     network: bool,
     /// What the entry's file stands in.
     base_dir: PathBuf,
+    /// What the kind of tool needs, whatever the entry names.
+    needs: Vec<PathBuf>,
     /// The user's home, which is not given away with a directory that holds it.
     users_home: Option<PathBuf>,
     home: Home,
@@ -181,11 +182,36 @@ impl Sandbox {
             limits,
             network: spec.network.unwrap_or(network),
             base_dir: base_dir.to_path_buf(),
+            needs: Vec::new(),
             users_home: environment.home(),
             home,
             scratch: temporary.unwrap_or_else(|| "/tmp".into()),
             spec,
         }
+    }
+
+    /// Lets the program read what it cannot work without, even where the entry names what can be
+    /// read; not a directory that holds the user's home.
+    pub(crate) fn needs(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.needs.extend(paths);
+    }
+
+    /// Whether the entry or the policy lets the program read a path: for what a kind needs.
+    pub(crate) fn reads(&self, path: &Path) -> bool {
+        !self.confines()
+            || self.gives(path)
+            || self
+                .spec
+                .read
+                .iter()
+                .flatten()
+                .chain(&self.spec.write)
+                .any(|named| confine::contains(named, path))
+    }
+
+    /// The limit of memory of each of its processes, as an error names it.
+    pub(crate) fn memory_limit(&self) -> Option<String> {
+        self.limits.memory_limit()
     }
 
     /// Why the program cannot be confined here, when it cannot.
@@ -211,12 +237,21 @@ impl Sandbox {
             })?;
         }
         let mut confinement = self.stated(level);
-        if self.spec.read.is_none() {
-            let given = [self.base_dir.as_path(), cwd].into_iter().filter(|path| self.gives(path));
-            confinement.read.extend(given.map(Path::to_path_buf));
-        }
+        self.give(&mut confinement, Some(cwd));
         confinement.read.extend(confine::beside_program(program, self.users_home.as_deref()));
         Ok(confinement)
+    }
+
+    /// Adds what can be read without being named.
+    fn give(&self, confinement: &mut Confinement, cwd: Option<&Path>) {
+        let unnamed = [Some(self.base_dir.as_path()), cwd].into_iter().flatten();
+        let unnamed = unnamed.filter(|_| self.spec.read.is_none());
+        for path in unnamed.chain(self.needs.iter().map(PathBuf::as_path)) {
+            let known = confinement.read.iter().any(|given| path.starts_with(given));
+            if !known && self.gives(path) {
+                confinement.read.push(path.to_path_buf());
+            }
+        }
     }
 
     /// The confinement without what depends on the program and its directory.
@@ -247,19 +282,9 @@ impl Sandbox {
         };
         let mut confinement = self.stated(level);
         let mut own = vec!["the program's own directory"];
-        if self.spec.read.is_none() {
-            let fixed = [Some(self.base_dir.as_path()), cwd];
-            let mut given: Vec<PathBuf> = fixed
-                .into_iter()
-                .flatten()
-                .filter(|path| self.gives(path))
-                .map(Path::to_path_buf)
-                .collect();
-            given.dedup();
-            confinement.read.extend(given);
-            if cwd.is_none() {
-                own.push("the directory it is called from (unless your home is in it)");
-            }
+        self.give(&mut confinement, cwd);
+        if self.spec.read.is_none() && cwd.is_none() {
+            own.push("the directory it is called from (unless your home is in it)");
         }
         let verb = if level.confines() { "confined by" } else { "bounded by" };
         let mut lines =

@@ -11,6 +11,8 @@ pub mod files;
 pub mod http;
 pub mod mailbox;
 pub mod mcp;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod pipeline;
 pub mod python;
 pub mod storage;

@@ -9,7 +9,7 @@
 //! | nothing | everything offered, as `{component}-{tool}` |
 //! | `selected_tools: [a, b]` or `tools: [a, b]` | these, as `{component}-{tool}` |
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
-//! | `original_tool_name: a` | this one, under the name of the entry |
+//! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
@@ -90,6 +90,11 @@ pub(super) fn choose(
         }
     } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
         match list.as_list() {
+            Ok([]) => problems.push(
+                Problem::error("the list selects no tool")
+                    .hint("name some, or leave it out for all of them")
+                    .at(list.place()),
+            ),
             Ok(items) => {
                 for item in items {
                     match one(item, &component, offers) {
@@ -290,6 +295,15 @@ mod tests {
     fn without_a_selection_everything_is_given() {
         assert_eq!(chosen("name: a").unwrap(), ["a-read=read", "a-search=search", "a-write=write"]);
         assert_eq!(chosen("name: a, component: b, tools: [get]").unwrap(), ["b-get=read"]);
+        assert_eq!(
+            chosen("name: a, selected_tools: []").unwrap_err(),
+            ["the list selects no tool (name some, or leave it out for all of them)"]
+        );
+    }
+
+    #[test]
+    fn one_tool_without_a_name_goes_by_its_own() {
+        assert_eq!(chosen("original_tool_name: file_search").unwrap(), ["file_search=search"]);
     }
 
     #[test]

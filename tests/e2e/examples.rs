@@ -1,5 +1,6 @@
-//! The example calls that `inspect` prints, run as they are printed.
+//! The example calls that `inspect` prints, run as they are printed; and the example files.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::support::Sandbox;
@@ -7,6 +8,7 @@ use crate::support::Sandbox;
 #[test]
 fn every_example_of_the_default_catalogue_runs_as_printed() {
     let room = Sandbox::new();
+    room.file("notes.md", "milk\n").file("README.md", "read me\n");
     let listed = room.toolhost(["list", "-o", "names"]).check();
     listed.exits(0);
     let names = listed.out();
@@ -23,6 +25,31 @@ fn every_example_of_the_default_catalogue_runs_as_printed() {
         run.exits_one_of(&[0, 3, 6]);
         let asks = name.contains("delete");
         assert_eq!(run.code == Some(6), asks, "{example}\n{run}");
-        assert_eq!(run.code == Some(3), name.ends_with("fail"), "{example}\n{run}");
+        // A store has nothing to read yet.
+        let says_no = name.ends_with("fail") || name == "notes-read";
+        assert_eq!(run.code == Some(3), says_no, "{example}\n{run}");
+    }
+}
+
+#[test]
+fn every_example_file_is_right_and_together_they_show_every_kind() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut files = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tools.yaml")];
+    let directories = std::fs::read_dir(examples).unwrap();
+    files.extend(directories.map(|entry| entry.unwrap().path().join("tools.yaml")));
+    let mut kinds = BTreeSet::new();
+    for file in files.iter().filter(|file| file.is_file()) {
+        let room = Sandbox::new();
+        let file = file.to_str().unwrap();
+        room.toolhost(["--tools", file, "config", "check"]).check().exits(0);
+        let listed = room.toolhost(["--tools", file, "list", "--declared", "--json"]).check();
+        let listed = listed.exits(0).json();
+        let tools = listed["tools"].as_array().unwrap();
+        assert!(!tools.is_empty(), "{file} has no tools");
+        kinds.extend(tools.iter().map(|tool| tool["kind"].as_str().unwrap().to_owned()));
+    }
+    let every = ["builtin", "command", "python", "http", "files", "storage", "mailbox", "pipeline"];
+    for kind in every {
+        assert!(kinds.contains(kind), "no file shows {kind}: {kinds:?}");
     }
 }

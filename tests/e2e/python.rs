@@ -112,9 +112,17 @@ fn the_typed_functions_of_a_module_are_tools() {
     let wrong = room.toolhost(["--tools-module", "texts", "call", "shout", "txt=ab"]).check();
     wrong.exits(2);
     assert!(wrong.err().contains("did you mean 'text'?"), "{wrong}");
-    let missing = room.toolhost(["--tools-module", "nothing.here", "call", "shout"]).check();
-    missing.exits(4);
-    assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+    for command in [&["call", "shout"][..], &["list"], &["list", "--source", "internal"]] {
+        let words = ["--tools-module", "nothing.here"].iter().chain(command).copied();
+        let missing = room.toolhost(words).check();
+        missing.exits(4);
+        assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+    }
+    let words = ["--tools", "tools.yaml", "--tools-module", "nothing.here", "list", "-o", "names"];
+    let some = room.toolhost(words).check();
+    some.exits(11);
+    assert!(some.err().contains("there is no module 'nothing.here'"), "{some}");
+    assert!(some.out().contains("other\n"), "{some}");
 }
 
 #[test]
@@ -188,4 +196,128 @@ fn a_function_that_tells_its_own_schema_contacts_no_server() {
     // A name that nobody declares may be the server's.
     room.toolhost(files.into_iter().chain(["call", "whisper"])).check().exits(4);
     assert!(room.path("work/contacted").exists());
+}
+
+/// Whether this machine can confine files and the network.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
+fn can_confine() -> bool {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: t, command: [\"true\"], sandbox: auto }]\n");
+    let tried = room.toolhost(["--tools", "tools.yaml", "call", "t"]).check();
+    if tried.code != Some(0) {
+        eprintln!("\n*** SKIPPED: nothing is confined here: {} ***\n", tried.err().trim());
+    }
+    tried.code == Some(0)
+}
+
+/// What a function tries that its sandbox is to keep it from.
+const PRYING: &str = r"
+import asyncio, os, socket, subprocess, tempfile
+
+def attempt(work):
+    try:
+        return work()
+    except OSError as error:
+        return type(error).__name__
+
+def pry(secret: str, port: int) -> dict:
+    def temporary():
+        with tempfile.NamedTemporaryFile('w+') as file:
+            file.write('kept')
+            file.seek(0)
+            return file.read()
+    return {
+        'secret': attempt(lambda: open(secret).read()),
+        'network': attempt(lambda: str(socket.create_connection(('127.0.0.1', port), 5))),
+        'beside': attempt(lambda: open('made', 'w').close()),
+        'temporary': attempt(temporary),
+        'program': subprocess.run(['echo', 'ran'], capture_output=True, text=True).stdout,
+        'home': os.path.isdir(os.environ['HOME']),
+    }
+
+async def wait(text: str) -> str:
+    await asyncio.sleep(0)
+    return await asyncio.to_thread(text.upper)
+
+def fill() -> int:
+    return len(b'x' * (200 << 20))
+";
+
+#[test]
+fn a_sandboxed_function_reaches_neither_secrets_nor_the_network() {
+    if !can_confine() {
+        return;
+    }
+    let room = Sandbox::new();
+    std::fs::write(room.path("home/secret"), "s3cret").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    room.file("prying.py", PRYING).file(
+        "tools.yaml",
+        "tools:
+  - { name: pry, module: prying, function: pry, safety: sandboxed }
+  - { name: wait, module: prying, function: wait, sandbox: { read: [./other] } }
+  - { name: fill, module: prying, function: fill, sandbox: { memory: 128MiB } }
+",
+    );
+    std::fs::create_dir(room.path("work/other")).unwrap();
+    let run = |words: &[&str]| {
+        room.toolhost(["--tools", "tools.yaml"].iter().chain(words).copied()).check()
+    };
+    let secret = format!("secret={}", room.path("home/secret").display());
+    let pried = run(&["call", "pry", &secret, &format!("port={port}"), "--json"]);
+    pried.exits(0);
+    let output = &of(&pried)["output"];
+    assert_eq!(output["secret"], "PermissionError", "{pried}");
+    assert!(output["network"].as_str().is_some_and(|text| text.ends_with("Error")), "{pried}");
+    assert!(output["beside"].as_str().is_some_and(|text| text.ends_with("Error")), "{pried}");
+    let rest = [&output["temporary"], &output["program"], &output["home"]];
+    assert_eq!(json!(rest), json!(["kept", "ran\n", true]), "{pried}");
+    // What it cannot work without is there, whatever else the entry names.
+    let waited = run(&["call", "wait", "text=ab"]);
+    waited.exits(0);
+    assert_eq!(waited.out(), "AB\n");
+    let filled = run(&["call", "fill"]);
+    filled.exits(3);
+    assert!(filled.err().contains("MemoryError (memory limit of 128 MiB)"), "{filled}");
+    let page = run(&["inspect", "pry"]).out();
+    assert!(page.contains("sandboxed") && page.contains("no network"), "{page}");
+    assert!(!page.contains("with your own rights"), "{page}");
+    assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
+}
+
+#[test]
+fn a_sandboxed_function_runs_in_a_virtual_environment() {
+    if !can_confine() {
+        return;
+    }
+    let room = Sandbox::new();
+    let made = std::process::Command::new("python3")
+        .args(["-m", "venv", "--without-pip", "--symlinks"])
+        .arg(room.path("work/.venv"))
+        .status();
+    assert!(made.unwrap().success());
+    room.file("where.py", "import sys, json, ssl\ndef prefix() -> str:\n    return sys.prefix\n")
+        .file(
+            "tools.yaml",
+            "tools: [{ name: prefix, module: where, function: prefix, safety: sandboxed }]\n",
+        );
+    let called = room.toolhost(["--tools", "tools.yaml", "call", "prefix"]).check();
+    called.exits(0);
+    assert!(called.out().trim().ends_with("work/.venv"), "{called}");
+}
+
+#[test]
+fn a_root_that_holds_the_home_is_not_given_away() {
+    if !can_confine() {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("m.py", "def f() -> int:\n    return 1\n").file(
+        "tools.yaml",
+        "tools: [{ name: f, module: m, function: f, root: .., safety: sandboxed }]\n",
+    );
+    let refused = room.toolhost(["--tools", "tools.yaml", "call", "f"]).check();
+    refused.exits(6);
+    assert!(refused.err().contains("holds your home"), "{refused}");
 }

@@ -116,7 +116,7 @@ fn house(blocks: &[Block<'_>]) -> Sandbox {
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for name in ["tools.yaml", "mcp.yaml", "README.md"] {
+    for name in ["tools.yaml", "mcp.yaml", "README.md", "LICENSE"] {
         let text = std::fs::read_to_string(root.join(name)).unwrap();
         write(&room, &format!("{CLONE}/{name}"), &text);
     }

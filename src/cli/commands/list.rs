@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
+use crate::catalogue::Catalogue;
 use crate::catalogue::filter::Query;
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
@@ -99,11 +100,11 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         .into_iter()
         .filter_map(|place| catalogue.tools.get(place))
         .collect();
-    let answered = has_answer(args, &catalogue.tools);
-    let verdict = views::catalogue::joined(
-        views::catalogue::verdict(&catalogue, answered),
-        &assembly.configuration.problems,
-    );
+    let failures = failures(args, &catalogue);
+    let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
+    let verdict = views::catalogue::verdict(&catalogue, answered);
+    let verdict = views::catalogue::with_failures(verdict, &failures, answered);
+    let verdict = views::catalogue::joined(verdict, &assembly.configuration.problems);
     match &context.global.profile {
         // A profile hides names; what is hidden is not gone.
         None => {
@@ -130,7 +131,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         }
         Text | Table | Format::Raw => {
             context.door.page(&views::catalogue::page(&tools, context.door.width()))?;
-            remarks(&catalogue.problems, &context.door);
+            remarks(&unsaid(&catalogue), &context.door);
             // Beside a pipe a count is noise, unless it explains why nothing came.
             if context.door.is_terminal() || tools.is_empty() {
                 context.door.note(&Line::plain(summary(&tools, args, &catalogue.tools)));
@@ -142,11 +143,12 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
 
 /// What was found about single items: what was left out always, doubts only as far as they are few
 /// or were asked for.
-fn remarks(problems: &[Problem], door: &Door) {
+fn remarks(problems: &[&Problem], door: &Door) {
     const FEW: usize = 3;
     const MANY: usize = 20;
     for (errors, most) in [(true, MANY), (false, FEW)] {
-        let found: Vec<&Problem> = problems.iter().filter(|p| p.is_error() == errors).collect();
+        let found: Vec<&Problem> =
+            problems.iter().copied().filter(|p| p.is_error() == errors).collect();
         let most = if door.verbosity() > 0 { usize::MAX } else { most };
         if found.len() <= most || errors {
             for problem in found.iter().take(most) {
@@ -231,11 +233,34 @@ fn find_profile(configuration: &Configuration, name: &str) -> Result<ProfileSpec
     })
 }
 
+/// Whether internal tools of a kind are asked for.
+fn asks_internal(args: &ListArgs, kind: &str) -> bool {
+    args.server.is_empty()
+        && args.source != Some(SourceWord::Mcp)
+        && (args.kind.is_empty() || args.kind.iter().any(|word| word == kind))
+}
+
+/// Why internal tools that are asked for could not be listed.
+fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Fault> {
+    let asked = catalogue.failures.iter().filter(|failure| asks_internal(args, failure.kind));
+    asked.map(|failure| &failure.fault).collect()
+}
+
+/// What was found about single items and does not end the command anyway.
+fn unsaid(catalogue: &Catalogue) -> Vec<&Problem> {
+    let said = |problem: &Problem| {
+        catalogue.failures.iter().any(|failure| failure.fault.message() == problem.message)
+    };
+    catalogue.problems.iter().filter(|problem| !said(problem)).collect()
+}
+
 /// Whether anything of what was asked for gave an answer: tools that are only declared by a
-/// server that failed are none.
-fn has_answer(args: &ListArgs, tools: &[ToolDefinition]) -> bool {
+/// server that failed are none. `failed` says that internal tools could not be listed.
+fn has_answer(args: &ListArgs, tools: &[ToolDefinition], failed: bool) -> bool {
     tools.iter().any(|tool| match tool.source {
-        Source::Internal => args.server.is_empty() && args.source != Some(SourceWord::Mcp),
+        Source::Internal => {
+            asks_internal(args, tool.kind) && !(failed && tool.unavailable.is_some())
+        }
         Source::Mcp => {
             !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
                 && tool.unavailable.is_none()
@@ -282,7 +307,7 @@ mod tests {
         problems.extend((0..9).map(|n| Problem::warning(format!("doubt {n}"))));
         let said = |verbose| {
             let (door, _, err) = captured(Wishes { verbose, ..Wishes::default() }, false);
-            remarks(&problems, &door);
+            remarks(&problems.iter().collect::<Vec<_>>(), &door);
             err.text()
         };
         assert_eq!(

@@ -78,13 +78,20 @@ async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
         return Ok(());
     }
     if !consent && !prompt::is_possible() {
-        return Err(Fault::denied(format!(
+        let fault = Fault::denied(format!(
             "{} to allow, and no terminal to ask at",
             plural(requests.len(), "entry", "entries")
         ))
-        .details(requests.iter().flat_map(describe))
-        .hint("run 'toolhost trust --yes' to allow exactly these")
-        .into());
+        .hint("run 'toolhost trust --yes' to allow exactly these");
+        if context.door.speaks_json() {
+            return Err(fault.details(requests.iter().flat_map(describe)).into());
+        }
+        // Not as evidence of the fault, of which only so much is shown: consent is to the whole.
+        context.door.tell(&described(&requests));
+        return Err(fault.into());
+    }
+    if consent && !context.door.speaks_json() {
+        context.door.tell(&described(&requests));
     }
     let mut refused = Vec::new();
     for request in requests {
@@ -155,6 +162,15 @@ fn open(configuration: &Configuration, file: Option<&Path>) -> Vec<TrustRequest>
 fn same_file(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     real(a) == real(b)
+}
+
+/// Everything that would be allowed, uncut.
+fn described(requests: &[TrustRequest]) -> Page {
+    let mut page = Page::default();
+    for line in requests.iter().flat_map(describe) {
+        page.push(Line::plain(line));
+    }
+    page
 }
 
 fn describe(request: &TrustRequest) -> Vec<String> {

@@ -170,6 +170,25 @@ fn shared_hint<'f>(faults: &[&'f Fault]) -> Option<&'f str> {
     faults.iter().all(|fault| fault.hint_text() == Some(first)).then_some(first)
 }
 
+/// What a listing failed with, internal tools that could not be listed included. When nothing
+/// of what was asked for answered, that is the failure itself.
+pub fn with_failures(servers: Option<Fault>, failures: &[&Fault], answered: bool) -> Option<Fault> {
+    let Some(first) = fault::decisive(failures.iter().copied()) else { return servers };
+    let lines = failures.iter().flat_map(|fault| evidence(fault, true));
+    Some(match (servers, failures) {
+        (Some(fault), _) => fault.details(lines),
+        (None, [only]) if !answered => (*only).clone(),
+        (None, _) => {
+            let count =
+                plural(failures.len(), "group of internal tools", "groups of internal tools");
+            let kind =
+                if answered { Fault::partial("").kind().clone() } else { first.kind().clone() };
+            Fault::new(kind, format!("the list is incomplete: {count} could not be listed"))
+                .details(lines)
+        }
+    })
+}
+
 /// What a listing failed with, entries out of service included: with those it is usable and
 /// incomplete.
 pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {

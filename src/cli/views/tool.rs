@@ -59,10 +59,10 @@ pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
         fields.insert("origin".to_owned(), origin_json(&tool.origin));
         fields.insert("warnings".to_owned(), json!(tool.warnings));
         fields.insert("touches".to_owned(), json!(tool.touches));
-        fields.insert("decision".to_owned(), outcome::decision_json(decision));
         if !tool.calls.is_empty() {
             fields.insert("calls".to_owned(), json!(tool.calls));
         }
+        fields.insert("decision".to_owned(), outcome::decision_json(decision));
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));

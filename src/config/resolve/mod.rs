@@ -44,6 +44,8 @@ pub(super) struct FileContext<'a> {
     pub defaults: Option<Node>,
     /// The named directories its entries may use.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
+    /// The defaults before variables were filled in.
+    pub written_defaults: Option<Node>,
 }
 
 impl FileContext<'_> {

@@ -14,6 +14,7 @@ use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
 use crate::config::node::Node;
 use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
 use crate::model::{Problem, Safety};
+use crate::util::units;
 
 /// Keys with which a file would decide about its own trust or about the user's limits.
 const NEVER_A_PROJECT: [&str; 11] = [
@@ -313,13 +314,19 @@ fn rule(item: &Node) -> Result<PolicyRule, Problem> {
     Ok(PolicyRule { pattern, action, place: item.place() })
 }
 
+/// A number of bytes, or text such as `256KiB`.
+fn size(node: &Node) -> Result<u64, Problem> {
+    let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
+    size.ok_or_else(|| node.expected("a size such as 256KiB"))
+}
+
 fn defaults(node: &Node, findings: &mut Findings) {
     for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
         match canonical(DEFAULTS, &key.text) {
             Some("timeout") => drop(findings.take(limit(value))),
             Some("retries") => drop(findings.take(super::retries(value))),
             Some("base_url") => drop(findings.take(value.as_text())),
-            Some("max_response_bytes") => drop(findings.take(value.as_count())),
+            Some("max_response_bytes") => drop(findings.take(size(value))),
             _ => findings.unknown_key(node, key, DEFAULTS, &[]),
         }
     }

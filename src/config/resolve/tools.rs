@@ -10,6 +10,9 @@ use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
 use crate::config::trust;
 use crate::model::{Place, Problem, Source, ToolName};
 
+/// What names an entry, the best first: one tool of a toolkit may go by the name it has there.
+const NAMES: [&str; 3] = ["name", "tool_name", "original_tool_name"];
+
 /// Kinds that other builds have, to tell a typing error from a missing ability.
 const LATER: [&str; 1] = ["openapi"];
 
@@ -54,15 +57,15 @@ fn tool(
         Err(problem) => {
             findings.problems.push(problem);
             let shown = entry
-                .get_any(&["name", "tool_name"])
+                .get_any(&NAMES)
                 .and_then(|(_, n)| n.as_scalar_text().ok())
+                .filter(|text| !text.trim().is_empty())
                 .unwrap_or_else(|| format!("{list}[{index}]"));
             gathered.settle(&shown, FileRole::Tools, findings);
             return;
         }
     };
-    let name_place =
-        entry.get_any(&["name", "tool_name"]).map_or(place.clone(), |(_, n)| n.place());
+    let name_place = entry.get_any(&NAMES).map_or(place.clone(), |(_, n)| n.place());
     match gathered.tools.claim(&name, name_place, file.layer) {
         Claim::Granted => {}
         Claim::Shadowed => return,
@@ -107,7 +110,7 @@ fn resolve(
                 environment: file.environment,
                 written: &written,
                 scopes: &file.scopes,
-                defaults: file.defaults.as_ref(),
+                defaults: file.written_defaults.as_ref(),
             };
             let lines = starts(&entry, &site);
             if lines.is_empty() {
@@ -155,7 +158,7 @@ fn program(entry: &Node) -> Option<Vec<String>> {
 
 fn name(entry: &Node) -> Result<String, Problem> {
     entry.as_map()?;
-    let Some((_, node)) = entry.get_any(&["name", "tool_name"]) else {
+    let Some((_, node)) = entry.get_any(&NAMES) else {
         return Err(Problem::error("this entry has no name")
             .hint("add 'name: …'")
             .at(entry.place()));

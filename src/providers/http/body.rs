@@ -71,9 +71,9 @@ pub(super) enum Shape {
     /// A text with placeholders.
     Text(Template),
     /// A list.
-    List(Vec<Shape>),
+    List(Vec<Self>),
     /// An object; names have no placeholders.
-    Object(Vec<(String, Shape)>),
+    Object(Vec<(String, Self)>),
 }
 
 impl Shape {

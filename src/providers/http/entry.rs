@@ -103,6 +103,8 @@ pub(super) struct Entry {
     pub(super) link_local: bool,
     /// Requests carry credentials.
     pub(super) authorized: bool,
+    /// References whose values are handed out, and where: `(WEATHER_TOKEN, the header x)`.
+    pub(super) hands_out: BTreeSet<(String, String)>,
 }
 
 impl Entry {
@@ -156,6 +158,7 @@ struct Text {
     template: Template,
     spot: Spot,
     in_path: bool,
+    in_header: bool,
 }
 
 struct Draft<'a> {
@@ -187,7 +190,12 @@ impl<'a> Draft<'a> {
         let text = self.take(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
         let template = self.take(read.map_err(|wrong| at(wrong, node)))?;
-        self.texts.push(Text { template: template.clone(), spot: node.place(), in_path: false });
+        self.texts.push(Text {
+            template: template.clone(),
+            spot: node.place(),
+            in_path: false,
+            in_header: all_secret,
+        });
         Some(template)
     }
 
@@ -229,7 +237,21 @@ impl<'a> Draft<'a> {
                 names_secret(name.as_str()) || template.secrets().next().is_some()
             });
         self.check_transport(&target, authorized);
+        let mut hands_out: BTreeSet<(String, String)> = BTreeSet::new();
+        for (name, template) in headers.iter().chain(&auth) {
+            let place = format!("the header {name}");
+            hands_out.extend(template.secrets().map(|secret| (secret.to_owned(), place.clone())));
+        }
+        for text in &self.texts {
+            for secret in text.template.secrets().filter(|_| !text.in_header) {
+                hands_out.insert((secret.to_owned(), "the URL or the body".to_owned()));
+            }
+        }
+        for secret in target.path_secrets() {
+            hands_out.insert((secret.to_owned(), "the URL or the body".to_owned()));
+        }
         Some(Entry {
+            hands_out,
             method,
             target,
             headers: headers.into_iter().chain(auth).collect(),
@@ -278,11 +300,16 @@ impl<'a> Draft<'a> {
         for name in target.path_arguments() {
             let template =
                 Template { parts: vec![super::template::Part::Argument(name.to_owned())] };
-            self.texts.push(Text { template, spot: node.place(), in_path: true });
+            self.texts.push(Text { template, spot: node.place(), in_path: true, in_header: false });
         }
         for template in target.query_templates() {
             let template = template.clone();
-            self.texts.push(Text { template, spot: node.place(), in_path: false });
+            self.texts.push(Text {
+                template,
+                spot: node.place(),
+                in_path: false,
+                in_header: false,
+            });
         }
         Some(target)
     }
@@ -357,7 +384,12 @@ impl<'a> Draft<'a> {
         let shape = self.take(read)?;
         for template in shape.templates() {
             let template = template.clone();
-            self.texts.push(Text { template, spot: node.place(), in_path: false });
+            self.texts.push(Text {
+                template,
+                spot: node.place(),
+                in_path: false,
+                in_header: false,
+            });
         }
         Some(shape)
     }
@@ -444,9 +476,11 @@ impl<'a> Draft<'a> {
                 BodyType::Json
             };
         };
-        let parsed = node.as_text().ok().and_then(BodyType::parse);
+        let word = node.as_text().unwrap_or_default();
+        let parsed = BodyType::parse(word);
         if parsed.is_none() {
-            self.problems.push(node.expected("json, form or text"));
+            let message = format!("'{word}' is no type of a body; it is one of json, form, text");
+            self.problems.push(Problem::error(message).at(node.place()));
         }
         parsed.unwrap_or(BodyType::Json)
     }

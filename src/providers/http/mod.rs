@@ -20,8 +20,16 @@ mod target;
 mod template;
 mod trust;
 
+#[cfg(test)]
+mod tests;
+
 use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
+
+#[cfg(feature = "openapi")]
+pub(super) use provider::build;
+#[cfg(feature = "openapi")]
+pub(super) use trust::starts;
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {

@@ -36,7 +36,7 @@ struct Tool {
 }
 
 /// Builds the provider from the entries of this kind.
-pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
+pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     let mut problems: Vec<Problem> = Vec::new();
     let mut tools = Vec::new();
     for spec in specs {
@@ -75,11 +75,8 @@ fn complete(definition: &mut ToolDefinition, entry: &Entry, trust: &Trust) {
     }
     annotations.open_world.get_or_insert(true);
     definition.touches.push(format!("sends {method} requests to {place}"));
-    for (name, template) in &entry.headers {
-        for secret in template.secrets() {
-            definition.touches.push(format!("sends {secret} in the header {name}"));
-        }
-    }
+    let handed = entry.hands_out.iter();
+    definition.touches.extend(handed.map(|(secret, place)| format!("sends {secret} in {place}")));
     if let Err(fault) = permit(trust) {
         definition.status = ToolStatus::Unavailable;
         definition.unavailable = Some(fault);
@@ -147,9 +144,10 @@ impl ToolProvider for HttpProvider {
         if let Some(fault) = result.fault.take() {
             let asks = asked_wait(&answer.headers, SystemClock.unix());
             let failure = Failure::Status(answer.status.as_u16());
-            let again = match answer.status.is_success() {
-                true => Again::Never,
-                false => entry.retry.verdict(failure, entry.harmless, asks),
+            let again = if answer.status.is_success() {
+                Again::Never
+            } else {
+                entry.retry.verdict(failure, entry.harmless, asks)
             };
             let fault = match asks {
                 Some(wait) => fault.detail(format!("it asks to wait {}", show_duration(wait))),

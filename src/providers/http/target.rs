@@ -4,6 +4,8 @@
 //! value fills one path segment or one query value and never ends it, and that no segment becomes
 //! `.` or `..`. Never does: look up a name, or decide whether an address may be asked.
 
+use std::fmt::Write as _;
+
 use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
@@ -87,6 +89,11 @@ impl Target {
         self.segments.iter().flat_map(Template::arguments)
     }
 
+    /// The references whose values stand in its path.
+    pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flat_map(Template::secrets)
+    }
+
     /// The templates of its query.
     pub(super) fn query_templates(&self) -> impl Iterator<Item = &Template> {
         self.query.iter().filter_map(|pair| match pair {
@@ -108,14 +115,13 @@ impl Target {
         for segment in &self.segments {
             shown.push('/');
             for part in &segment.parts {
-                match part {
-                    Part::Literal(text) => shown.push_str(text),
-                    Part::Argument(name) => shown.push_str(&format!("{{{name}}}")),
-                    Part::Secret(_, name) => shown.push_str(&format!("***({name})")),
-                    Part::Context(surrounding) => {
-                        shown.push_str(&format!("{{{}}}", surrounding.name()));
-                    }
-                }
+                // Writing to a String cannot fail.
+                let _ignored = match part {
+                    Part::Literal(text) => shown.write_str(text),
+                    Part::Argument(name) => write!(shown, "{{{name}}}"),
+                    Part::Secret(_, name) => write!(shown, "***({name})"),
+                    Part::Context(surrounding) => write!(shown, "{{{}}}", surrounding.name()),
+                };
             }
         }
         shown
@@ -304,7 +310,8 @@ fn marked(parts: &[Part], mark: &str) -> Result<(String, usize), Wrong> {
             Part::Secret(value, _) if !after_authority => text.push_str(value.expose_secret()),
             _ if !after_authority => return Err(choosing()),
             _ => {
-                text.push_str(&format!("{mark}{index}z"));
+                // Writing to a String cannot fail.
+                let _ignored = write!(text, "{mark}{index}z");
                 marked += 1;
             }
         }

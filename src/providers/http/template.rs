@@ -74,7 +74,7 @@ impl Reader<'_> {
                     parts.literal_braces += 1;
                 }
                 Piece::Reference(reference) => {
-                    parts.template.parts.push(self.reference(reference)?)
+                    parts.template.parts.push(self.reference(reference)?);
                 }
                 Piece::Unclosed => return Err(brace('{', written)),
             }

@@ -10,7 +10,7 @@ use crate::config::node::{Node, NodeValue};
 use crate::config::spec::Site;
 
 /// Lines about the credentials that an entry would send, and to whom.
-pub(super) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
+pub(in crate::providers) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let written = site.written;
     for (key, node) in written.entries() {
@@ -35,6 +35,9 @@ pub(super) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
             }
             _ => {}
         }
+    }
+    if let Some(base) = shared_base(written, site) {
+        tell(base, "in the URL", &mut lines);
     }
     if !lines.is_empty() {
         lines.insert(0, format!("sends to: {}", destination(entry, site)));
@@ -61,12 +64,19 @@ fn tell(node: &Node, place: &str, lines: &mut Vec<String>) {
     }
 }
 
+/// The `base_url` of the file's defaults, when the entry makes use of it.
+fn shared_base<'a>(entry: &Node, site: &Site<'a>) -> Option<&'a Node> {
+    let endpoint = entry.get("endpoint_url").and_then(|node| node.as_text().ok());
+    let relative = endpoint.is_some_and(|text| !text.contains("://"));
+    let base = site.defaults.and_then(|defaults| defaults.get("base_url"));
+    base.filter(|_| relative && entry.get("base_url").is_none())
+}
+
 /// Scheme, host and port of the requests, or whatever the entry says instead.
 fn destination(entry: &Node, site: &Site<'_>) -> String {
     let text = |node: Option<&Node>| node.and_then(|node| node.as_text().ok()).map(str::to_owned);
     let endpoint = text(entry.get("endpoint_url")).unwrap_or_default();
-    let base = text(entry.get("base_url"))
-        .or_else(|| text(site.defaults.and_then(|defaults| defaults.get("base_url"))));
+    let base = text(entry.get("base_url")).or_else(|| text(shared_base(entry, site)));
     let whole = match base {
         Some(base) if !endpoint.contains("://") => base,
         _ => endpoint,

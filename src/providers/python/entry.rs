@@ -1,15 +1,18 @@
 //! What an entry of kind `python` says, checked as far as it can be without starting anything.
 //!
-//! The keys: `module`, `function` (or `functions: typed`), `python`, `root`, `env`, `env_keys`.
+//! The keys: `module`, `function` (or `functions: typed`), `python`, `root`, `env`, `env_keys`,
+//! `sandbox`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::workers::Key;
+use crate::config::environment::Environment;
 use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
-use crate::model::{Problem, Safety, ToolScope};
+use crate::model::{Problem, ToolScope};
+use crate::providers::confinement::{self, Life, Sandbox};
 use crate::providers::surroundings;
 
 /// The keys of an entry that only this kind understands.
@@ -46,23 +49,26 @@ pub(super) struct Entry {
     pub(super) has_schema: bool,
     /// Whether each session has a worker of its own.
     pub(super) by_session: bool,
+    /// What its worker is confined to.
+    pub(super) sandbox: Option<Sandbox>,
     /// Whether it may start an interpreter.
     pub(super) trust: Trust,
     /// What its worker is made for, once that was found out.
     pub(super) key: OnceLock<Key>,
 }
 
-/// Reads an entry.
+/// Reads an entry. Problems that leave it usable are added to `doubts`.
 ///
 /// # Errors
 /// Everything that takes the entry out of service.
-pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
+pub(super) fn read(
+    spec: &ToolSpec,
+    environment: &dyn Environment,
+    doubts: &mut Vec<Problem>,
+) -> Result<Entry, Vec<Problem>> {
     let entry = &spec.entry;
     let mut problems = Vec::new();
     let mut note = |problem: Problem| problems.push(problem);
-    if let Err(problem) = refuse_sandbox(spec) {
-        note(problem);
-    }
     let module = module(entry).map_err(&mut note).unwrap_or_default();
     let target = target(entry).map_err(&mut note).unwrap_or(Target::Typed);
     let python =
@@ -73,6 +79,9 @@ pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
     let env = surroundings::written(entry).map_err(&mut note).unwrap_or_default();
     let env_keys = entry.get("env_keys").map(Node::as_texts).transpose();
     let env_keys = env_keys.map_err(&mut note).unwrap_or_default().unwrap_or_default();
+    let sets_home = env.contains_key("HOME");
+    let sandbox = confinement::read(spec, Life::Worker, sets_home, environment, doubts);
+    let sandbox = sandbox.map_err(&mut note).unwrap_or_default();
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -89,6 +98,7 @@ pub(super) fn read(spec: &ToolSpec) -> Result<Entry, Vec<Problem>> {
         env_keys,
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
+        sandbox,
         trust: spec.trust.clone(),
         key: OnceLock::new(),
     })
@@ -155,27 +165,6 @@ fn is_dotted(text: &str) -> bool {
             && name.chars().next().is_some_and(|c| !c.is_numeric())
     };
     text.split('.').all(is_name)
-}
-
-/// Sandboxing is refused until it can be kept, and never weakened.
-fn refuse_sandbox(spec: &ToolSpec) -> Result<(), Problem> {
-    let later = |what: &str| {
-        Problem::error(format!("{what}, but Python tools cannot be sandboxed yet"))
-            .hint("a later version will; until then 'safety: native' runs it with your own rights")
-    };
-    let asks = |node: &Node| {
-        !node.is_null()
-            && !matches!(node.as_text(), Ok("none"))
-            && !matches!(node.as_bool(), Ok(false))
-    };
-    if let Some(node) = spec.entry.get("sandbox").filter(|node| asks(node)) {
-        return Err(later("the entry asks for a sandbox").at(node.place()));
-    }
-    if spec.definition.safety == Safety::Sandboxed {
-        let place = spec.entry.get("safety").map_or_else(|| spec.place.clone(), Node::place);
-        return Err(later("the entry says 'safety: sandboxed'").at(place));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

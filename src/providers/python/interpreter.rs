@@ -1,11 +1,12 @@
 //! Which Python runs an entry's function.
 //!
 //! In this order: what the entry names, the virtual environment (`.venv`, `venv`) of the root or of
-//! the file's directory, `python3` in `PATH`.
+//! the file's directory, `python3` in `PATH`. Of pyenv, what stands behind its shim.
 
 use std::path::{Path, PathBuf};
 
 use super::entry::Entry;
+use super::installation;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
 use crate::config::spec::Site;
@@ -15,28 +16,32 @@ use crate::util::process::{ResolveError, resolve};
 /// Where a virtual environment has its interpreter.
 const OF_A_PROJECT: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
+/// Says which version pyenv starts.
+const PYENV_VERSION: &str = "PYENV_VERSION";
+
 /// The interpreter of an entry, as an absolute path that is executable.
 ///
 /// # Errors
 /// Where it was looked for.
 pub(super) fn find(entry: &Entry, environment: &dyn Environment) -> Result<PathBuf, Fault> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
-    locate(entry.python.as_deref(), &entry.root, &entry.base_dir, path.as_deref()).map_err(
-        |error| {
-            let fault = Fault::unreachable(error.to_string()).phase(Phase::Start);
-            match (&entry.python, error) {
-                (None, ResolveError::NotInPath { searched, .. }) => {
-                    let searched: Vec<_> =
-                        searched.iter().map(|d| d.display().to_string()).collect();
-                    fault
-                        .detail(format!("no .venv in {}", entry.root.display()))
-                        .detail(format!("searched: {}", searched.join(":")))
-                        .hint("install Python, or name an interpreter with 'python' in the entry")
-                }
-                _ => fault.hint("'python' in the entry is a name, or a path relative to its file"),
+    let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);
+    let written = entry.env.get(PYENV_VERSION).cloned();
+    let version = version(written, passed, environment);
+    let found = locate(entry.python.as_deref(), &entry.root, &entry.base_dir, path.as_deref());
+    found.map(|found| unwrapped(found, &entry.root, version.as_deref())).map_err(|error| {
+        let fault = Fault::unreachable(error.to_string()).phase(Phase::Start);
+        match (&entry.python, error) {
+            (None, ResolveError::NotInPath { searched, .. }) => {
+                let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
+                fault
+                    .detail(format!("no .venv in {}", entry.root.display()))
+                    .detail(format!("searched: {}", searched.join(":")))
+                    .hint("install Python, or name an interpreter with 'python' in the entry")
             }
-        },
-    )
+            _ => fault.hint("'python' in the entry is a name, or a path relative to its file"),
+        }
+    })
 }
 
 fn locate(
@@ -57,15 +62,29 @@ fn locate(
     }
 }
 
+/// The version that a shim of pyenv is told: what the entry sets or passes on.
+fn version(written: Option<String>, passed: bool, environment: &dyn Environment) -> Option<String> {
+    written.or_else(|| passed.then(|| environment.var(PYENV_VERSION)).flatten())
+}
+
+/// The interpreter itself, for a shim that would look for it.
+fn unwrapped(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
+    let behind = installation::behind_shim(&found, root, version);
+    behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
+}
+
 /// Lines about the interpreter of an entry, for a person who is asked to trust it.
 pub(super) fn lines(entry: &Node, root: &Path, site: &Site<'_>) -> Vec<String> {
     let named = entry.get("python").and_then(|node| node.as_text().ok());
-    let path = entry.get("env").and_then(|env| env.get("PATH"));
-    let path = path.and_then(|node| node.as_scalar_text().ok());
-    let path = path.or_else(|| site.environment.var("PATH"));
+    let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
+    let path = set("PATH").or_else(|| site.environment.var("PATH"));
+    let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
+    let passed = passed.iter().any(|name| name == PYENV_VERSION);
+    let version = version(set(PYENV_VERSION), passed, site.environment);
     let Ok(found) = locate(named, root, site.base_dir, path.as_deref()) else {
         return vec![format!("interpreter: {}, which is nowhere", named.unwrap_or("python3"))];
     };
+    let found = unwrapped(found, root, version.as_deref());
     let real = found.canonicalize().unwrap_or_else(|_| found.clone());
     let mut lines = vec![if real == found {
         format!("interpreter: {}", found.display())

@@ -149,6 +149,7 @@ mod tests {
             interpreter: "/bin/sh".into(),
             root: dir.path().into(),
             env: BTreeMap::from([("TOKEN".to_owned(), "s3cret".to_owned())]),
+            confinement: None,
             session: None,
         };
         let described = Described {

@@ -1,6 +1,7 @@
 //! Python tools: functions of the user, called in a worker that stays.
 //!
-//! Owns: what an entry may say (`entry`), the interpreter (`interpreter`), the files behind a module
+//! Owns: what an entry may say (`entry`), the interpreter (`interpreter`) and what belongs to it
+//! (`installation`), the files behind a module
 //! (`sources`), the worker (`worker`, `wire`, `workers`) and the program it runs (`shim`, in
 //! Python), results (`answer`), and schemas from type hints (`describe`, `memory`). Never does: read
 //! or run Python code itself, or start an interpreter to list an entry that has its schema in the
@@ -9,6 +10,7 @@
 mod answer;
 mod describe;
 mod entry;
+mod installation;
 mod interpreter;
 mod memory;
 mod module;
@@ -25,7 +27,7 @@ use std::path::Path;
 use crate::config::node::Node;
 use crate::config::spec::{Claim, KindWords, Site};
 use crate::provider::Kind;
-use crate::providers::surroundings;
+use crate::providers::{confinement, surroundings};
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {
@@ -65,7 +67,7 @@ fn claims(node: &Node, base_dir: &Path) -> Claim {
 }
 
 /// What a person is asked to trust: the interpreter, the function, the code itself by its hash, the
-/// directory, and every variable by name.
+/// directory, every variable by name, and its sandbox.
 fn starts(node: &Node, site: &Site<'_>) -> Vec<String> {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let module = text("module").unwrap_or_default();
@@ -82,5 +84,6 @@ fn starts(node: &Node, site: &Site<'_>) -> Vec<String> {
     lines.extend(sources::fingerprint(&root, module));
     lines.push(format!("root: {}", root.display()));
     lines.extend(surroundings::variables(node));
+    lines.extend(confinement::trust_lines(node, site.base_dir));
     lines
 }

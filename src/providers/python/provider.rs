@@ -13,10 +13,13 @@ use super::memory::Described;
 use super::module::ModuleProvider;
 use super::runner::Runner;
 use super::wire::Op;
-use super::{answer, describe, sources};
+use super::{answer, describe, installation, sources};
 use crate::config::spec::ToolSpec;
-use crate::model::{Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus};
+use crate::model::{
+    Fault, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus,
+};
 use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
+use crate::providers::confinement::Sandbox;
 
 /// Calls the functions that entries name.
 struct PythonProvider {
@@ -38,16 +41,23 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     let mut built = Built { providers: Vec::new(), problems: Vec::new() };
     let (mut whole, mut silent) = (Vec::new(), Vec::new());
     for spec in specs {
-        let entry = match entry::read(spec) {
+        let mut doubts = Vec::new();
+        let read = entry::read(spec, context.environment.as_ref(), &mut doubts);
+        let named = |p: Problem| p.entry(spec.definition.name.full());
+        built.problems.extend(doubts.into_iter().map(named));
+        let mut entry = match read {
             Ok(entry) => entry,
             Err(problems) => {
-                let name = spec.definition.name.full();
-                built.problems.extend(problems.into_iter().map(|p: Problem| p.entry(name.clone())));
+                built.problems.extend(problems.into_iter().map(named));
                 continue;
             }
         };
+        equip(&mut entry, &runner);
         let mut definition = spec.definition.clone();
         definition.touches.extend(touches(&entry, &runner));
+        if entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
+            definition.safety = Safety::Sandboxed;
+        }
         let Target::Function(function) = entry.target.clone() else {
             let provider = ModuleProvider::new(definition, entry, Arc::clone(&runner));
             built.providers.push(Arc::new(provider));
@@ -82,7 +92,15 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     built
 }
 
-/// What a call may touch: Python code is not confined, and says nothing about itself.
+/// Lets the sandbox of an entry give what no Python works without: its modules and its library.
+fn equip(entry: &mut Entry, runner: &Runner) {
+    let interpreter = runner.interpreter(entry);
+    let Some(sandbox) = &mut entry.sandbox else { return };
+    sandbox.needs([entry.root.clone()]);
+    sandbox.needs(interpreter.iter().flat_map(|path| installation::belongings(path)));
+}
+
+/// What a call may touch: Python code says nothing about itself, so what confines it counts.
 fn touches(entry: &Entry, runner: &Runner) -> Vec<String> {
     let what = match &entry.target {
         Target::Function(function) => format!("{}.{function}", entry.module),
@@ -96,12 +114,16 @@ fn touches(entry: &Entry, runner: &Runner) -> Vec<String> {
         Ok(path) => format!("starts {}", path.display()),
         Err(_) => format!("starts {}", entry.python.as_deref().unwrap_or("python3")),
     };
-    vec![
+    let mut lines = vec![
         format!("runs the Python code of {what}, {code}"),
         interpreter,
         format!("works in {}", entry.root.display()),
-        "whatever that code does, with your own rights".to_owned(),
-    ]
+    ];
+    if !entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
+        lines.push("whatever that code does, with your own rights".to_owned());
+    }
+    lines.extend(entry.sandbox.iter().flat_map(|sandbox| sandbox.describe(Some(&entry.root))));
+    lines
 }
 
 /// Completes a definition with what the function says about itself.

@@ -13,6 +13,7 @@ use crate::config::environment::Environment;
 use crate::model::fault::Signal;
 use crate::model::{Fault, FaultKind, JsonObject, Phase, ToolContext};
 use crate::provider::{KindContext, permit};
+use crate::providers::confinement::Sandbox;
 use crate::providers::surroundings;
 
 /// Runs what entries name.
@@ -51,10 +52,14 @@ impl Runner {
             return Ok(key);
         }
         let environment = self.environment.as_ref();
+        let interpreter = self.interpreter(entry)?;
+        let confined = |sandbox: &Sandbox| sandbox.confinement(&interpreter, &entry.root);
+        let confinement = entry.sandbox.as_ref().map(confined).transpose()?;
         let key = Key {
-            interpreter: self.interpreter(entry)?,
+            interpreter,
             root: entry.root.clone(),
             env: surroundings::inherited(&entry.env, &entry.env_keys, environment),
+            confinement,
             session: None,
         };
         Ok(entry.key.get_or_init(|| key))
@@ -63,7 +68,7 @@ impl Runner {
     /// What stands between a call and the function, as far as it shows without starting anything.
     pub(super) fn obstacle(&self, entry: &Entry) -> Option<Fault> {
         let checks = [permit(&entry.trust), self.interpreter(entry).map(drop), require_root(entry)];
-        checks.into_iter().find_map(Result::err)
+        checks.into_iter().find_map(Result::err).or_else(|| entry.sandbox.as_ref()?.obstacle())
     }
 
     /// Asks the worker of an entry, starting it when there is none.
@@ -95,7 +100,11 @@ impl Runner {
         };
         let file = sources::file_of(&entry.root, &entry.module);
         let request = Request { op, module: &entry.module, function, file: file.as_deref(), args };
-        worker.ask(request, context, origin).await
+        let reply = worker.ask(request, context, origin).await?;
+        Ok(match &entry.sandbox {
+            Some(sandbox) => explained(reply, sandbox),
+            None => reply,
+        })
     }
 
     /// Ends all workers.
@@ -104,10 +113,34 @@ impl Runner {
     }
 }
 
+/// Adds to an exception what the sandbox has to do with it.
+fn explained(mut reply: Reply, sandbox: &Sandbox) -> Reply {
+    let Some(complaint) = reply.error.as_mut() else { return reply };
+    let is = |exception: &str| complaint.message.split(':').next() == Some(exception);
+    if let (true, Some(limit)) = (is("MemoryError"), sandbox.memory_limit()) {
+        complaint.message = format!("{} ({limit})", complaint.message);
+        let hint = "'memory' of 'sandbox' in the entry says how much it may use";
+        complaint.hint.get_or_insert_with(|| hint.to_owned());
+    } else if is("PermissionError") && sandbox.confines() {
+        let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
+        complaint.hint.get_or_insert_with(|| hint.to_owned());
+    }
+    reply
+}
+
 /// The system reports a missing directory as a missing program; this tells them apart.
 fn require_root(entry: &Entry) -> Result<(), Fault> {
     if entry.root.is_dir() {
-        return Ok(());
+        let reads = |sandbox: &Sandbox| sandbox.reads(&entry.root);
+        if entry.sandbox.as_ref().is_none_or(reads) {
+            return Ok(());
+        }
+        let root = entry.root.display();
+        return Err(Fault::denied(format!(
+            "the root '{root}' holds your home, which its sandbox does not give away"
+        ))
+        .phase(Phase::Start)
+        .hint("let 'root' name a directory of its own, or list it under 'read' of 'sandbox'"));
     }
     Err(Fault::unreachable(format!("the root '{}' is no directory", entry.root.display()))
         .phase(Phase::Start)

@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use self::driver::Driver;
 use super::wire::{self, Complaint, LONGEST, Request};
 use crate::model::{CallId, EventSink, Fault, FaultKind, Phase, Signal, ToolContext};
-use crate::util::process::{Process, Program};
+use crate::providers::confinement::not_started;
+use crate::util::confine::Confinement;
+use crate::util::process::{Process, Program, StartError};
 use crate::util::units::show_duration;
 
 /// How long an interpreter may take to be ready.
@@ -81,20 +83,25 @@ impl Shared {
 }
 
 impl Worker {
-    /// Starts `program`, gives it its first line and waits until it is ready. What it says outside of
+    /// Starts `program`, within `confinement` when there is one, gives it its first line and waits until it is ready. What it says outside of
     /// calls goes to `events`.
     ///
     /// # Errors
     /// What the system or the interpreter said.
     pub(super) async fn start(
         program: &Program,
+        confinement: Option<&Confinement>,
         setup: Vec<u8>,
         events: EventSink,
     ) -> Result<Self, Fault> {
         let path = program.path.display();
-        let process = Process::start(program)
-            .map_err(|error| Fault::unreachable(format!("'{path}' could not be started: {error}")));
-        let mut process = process.map_err(|fault| fault.phase(Phase::Start))?;
+        let process = match confinement {
+            None => Process::start(program).map_err(StartError::from),
+            Some(confinement) => Process::start_confined(program, confinement, false),
+        };
+        let mut process = process.map_err(|error| {
+            not_started(&error, |error| format!("'{path}' could not be started: {error}"))
+        })?;
         let (requests, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
         let done = CancellationToken::new();

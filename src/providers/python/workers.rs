@@ -1,7 +1,7 @@
 //! All workers of a host: which there are, and how often one may be started.
 //!
-//! Owns: one place for each interpreter, root, environment and (for tools of a session) session, and
-//! its budget of deaths. Never does: repeat a call on a new worker.
+//! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
+//! session, and its budget of deaths. Never does: repeat a call on a new worker.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::shim;
 use super::worker::Worker;
 use crate::model::{EventSink, Fault};
+use crate::util::confine::Confinement;
 use crate::util::process::Program;
 
 /// A worker may die this often…
@@ -34,6 +35,8 @@ pub(super) struct Key {
     pub(super) root: PathBuf,
     /// Its whole environment.
     pub(super) env: BTreeMap<String, String>,
+    /// What it is confined to.
+    pub(super) confinement: Option<Confinement>,
     /// The session it belongs to.
     pub(super) session: Option<String>,
 }
@@ -119,7 +122,9 @@ impl Workers {
             cwd: key.root.clone(),
             stdin: true,
         };
-        match Worker::start(&program, shim::setup(&key.root), self.events.clone()).await {
+        let confinement = key.confinement.as_ref();
+        let setup = shim::setup(&key.root);
+        match Worker::start(&program, confinement, setup, self.events.clone()).await {
             Ok(worker) => {
                 let worker = Arc::new(worker);
                 slot.failure = None;

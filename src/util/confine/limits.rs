@@ -10,7 +10,7 @@ use super::Refusal;
 use crate::util::units::show_size;
 
 /// Resource limits, each for every single process of a child, and `None` where there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Limits {
     /// Private memory in bytes (`RLIMIT_DATA`). Address space that is only reserved does not count,
     /// so runtimes that reserve much of it start; memory shared between processes does not count
@@ -50,6 +50,11 @@ impl Limits {
         named.into_iter().flatten().collect()
     }
 
+    /// The limit of memory, as an error names it.
+    pub fn memory_limit(&self) -> Option<String> {
+        self.memory.map(|bytes| format!("memory limit of {}", size(bytes)))
+    }
+
     /// Reads the end of a child: by its status, and by the last words it wrote to stderr.
     pub fn cause(&self, status: ExitStatus, words: &[String]) -> Option<Cause> {
         const XCPU: i32 = 24;
@@ -58,7 +63,7 @@ impl Limits {
         // bwrap and shells report the signal of their child as an exit code.
         let relayed = status.code().filter(|code| (129..160).contains(code)).map(|c| c - 128);
         let signal = status.signal().or(relayed);
-        let memory = self.memory.map(|bytes| format!("memory limit of {}", size(bytes)));
+        let memory = self.memory_limit();
         let cpu = self.cpu.map(|time| format!("cpu limit of {} s", time.as_secs()));
         let file = self.file_size.map(|bytes| format!("file size limit of {}", size(bytes)));
         if signal == Some(XCPU) {

@@ -46,7 +46,7 @@ pub use support::{available, check, shortcomings};
 pub use system::{beside_program, contains};
 
 /// By what a child is confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Resource limits only; it reaches what the user reaches.
     Limits,
@@ -73,7 +73,7 @@ impl Level {
 }
 
 /// Where a confined child's `HOME` is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Home {
     /// Where its environment says; whether it can be read is a question of the paths.
     Kept,
@@ -84,7 +84,7 @@ pub enum Home {
 }
 
 /// What a child may reach. Paths are absolute; a directory stands for everything below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Confinement {
     /// By what it is kept.
     pub level: Level,

@@ -539,7 +539,7 @@ fn everything_wrong_with_an_entry_is_said() {
     let yaml = "tools:
   - { name: a, kind: python }
   - { name: b, kind: python, module: my/tools.py, function: 'f()' }
-  - { name: c, kind: python, module: m, function: f, safety: sandboxed }
+  - { name: c, kind: python, module: m, function: f, safety: sandboxed, sandbox: none }
   - { name: d, kind: python, module: m, functions: all }
   - { name: e, kind: python, module: m, function: f, functions: typed }
   - { name: g, kind: python, module: m, function: f, env: { 'A=B': x }, python: [x] }
@@ -550,7 +550,7 @@ fn everything_wrong_with_an_entry_is_said() {
         "'function' is missing",
         "'my/tools.py' cannot be the name of a Python module",
         "'f()' cannot be the name of a function",
-        "the entry says 'safety: sandboxed', but Python tools cannot be sandboxed yet",
+        "'safety: sandboxed' and the sandbox 'none' contradict each other",
         "expected 'typed', the only choice, found text",
         "'function' and 'functions' exclude each other",
         "expected text, found a list",

@@ -2,6 +2,7 @@
 //!
 //! Owns: the pipes and their limits, and telling every call that waits when the process is gone.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::wire::{Lines, Told};
 use super::{Reply, Shared, Waiting};
 use crate::model::{Event, EventSink, Fault, LogLevel, Phase};
+use crate::util::confine::Cause;
 use crate::util::process::{Grace, Process, show_exit};
 use crate::util::tail::Tail;
 use crate::util::units::show_duration;
@@ -145,7 +147,10 @@ impl Driver {
             End::Exited(status) => {
                 let _held = tokio::time::timeout(DRAIN, self.drain(&mut pipes)).await;
                 let _first = self.shared.crashed.set(());
-                let ended = status.map_or_else(|error| error.to_string(), show_exit);
+                let ended = match status {
+                    Ok(status) => self.ended(status, &process),
+                    Err(error) => error.to_string(),
+                };
                 process.end(Grace { eof: Duration::ZERO, term: Duration::ZERO, kill: DRAIN }).await;
                 let (program, version) = (self.program.display(), &self.version);
                 Fault::unreachable(match version.as_str() {
@@ -166,6 +171,18 @@ impl Driver {
             }
         };
         self.tell(fault.phase(Phase::Call));
+    }
+
+    /// How it ended, with the limit of its sandbox that may be why.
+    fn ended(&self, status: ExitStatus, process: &Process) -> String {
+        let ended = show_exit(status);
+        match process.cause(status, &self.tail.last(SHOWN_LINES)) {
+            Some(Cause::Limit(limit)) => format!("{ended} ({limit})"),
+            Some(Cause::Perhaps(limits)) if status.signal().is_some() => {
+                format!("{ended}, perhaps by its {limits}")
+            }
+            Some(Cause::Perhaps(_)) | None => ended,
+        }
     }
 
     /// Reads what it said last, before its end is told.

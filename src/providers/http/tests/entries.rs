@@ -1,0 +1,180 @@
+//! What entries may say, what follows from it, and what is refused.
+
+use serde_json::json;
+
+use super::*;
+
+/// The problems of an entry, with their hints.
+fn problems(keys: &str) -> String {
+    let bench = bench("https://api.example.com", keys);
+    let line = |problem: &crate::model::Problem| {
+        let hint = problem.hint.as_deref().unwrap_or("-");
+        let at = problem.place.as_ref().map(|place| format!("{}:{}", place.line, place.column));
+        let severity = if problem.is_error() { "error" } else { "warning" };
+        format!("{} {severity}: {} ({hint})", at.unwrap_or_default(), problem.message)
+    };
+    bench.problems.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let keys = "endpoint_url: https://{host}/x\n\
+                method: PSOT\n\
+                headers: { Host: x, \"a b\": y, X-A: \"{\", X-B: \"{b}\" }\n\
+                auth: { type: oauth }\n\
+                params: { nope: query }\n\
+                body_type: xml\n\
+                response_path: a.b\n\
+                max_response_bytes: 0\n\
+                allow_link_local: maybe\n\
+                retry: { on: [often] }\n\
+                parameters_schema: { properties: { a: {} } }";
+    insta::assert_snapshot!(problems(keys), @r"
+    3:19 error: an argument cannot choose scheme, host or port (placeholders may stand in the path and in the query)
+    5:16 error: the header 'host' belongs to HTTP itself (leave it out; it is set as it has to be)
+    5:25 error: 'a b' is no header name (-)
+    5:40 error: the '{' in '{' belongs to no placeholder (write {name} for an argument, and {{ or }} for a brace itself)
+    6:19 error: 'oauth' is no auth type; it is one of bearer, basic, header, none (write auth: { type: bearer, token_env_var: NAME })
+    5:50 error: '{b}' is no property of the schema (did you mean 'a'?)
+    7:15 error: 'nope' is no property of the schema (the schema has a)
+    4:13 error: 'PSOT' is no method; it is one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS (did you mean 'POST'?)
+    8:16 error: 'xml' is no type of a body; it is one of json, form, text (-)
+    12:18 error: 'often' is nothing to retry on (there are connect, lost, timeout, 429, 5xx, 4xx and single statuses)
+    9:20 error: 'a.b' does not begin with '/' (write it as a JSON Pointer: /a/b)
+    10:25 error: expected a size from 1 to 16MiB, such as 256KiB, found a number (-)
+    11:23 error: expected true or false, found text (-)
+    ");
+}
+
+#[test]
+fn doubts_leave_an_entry_in_service() {
+    let keys = "endpoint_url: http://api.example.com/{a}\n\
+                method: GET\n\
+                auth: { token: \"${API_TOKEN}\", tokn: x }\n\
+                body: { b: \"{a}\" }\n\
+                parameters_schema: { properties: { a: {} } }";
+    insta::assert_snapshot!(problems(keys), @r"
+    5:36 warning: unknown key 'tokn' (did you mean 'token'?)
+    3:19 warning: calls without 'a' will be refused (make it required, or give it a default)
+    4:13 warning: many servers ignore the body of a GET (leave 'method' out for POST, or place arguments in the query)
+    3:19 warning: credentials are sent unencrypted (use https)
+    ");
+}
+
+#[test]
+fn secrets_that_are_missing_or_given_twice_are_told() {
+    insta::assert_snapshot!(problems(
+        "endpoint_url: URL/x\nheaders: { Authorization: \"Bearer ${API_TOKEN}\" }\n\
+         auth: { token_env_var: API_TOKEN }"
+    ), @r"5:11 error: the header 'authorization' is given twice, in headers and in auth (-)");
+    insta::assert_snapshot!(problems("endpoint_url: URL/x\nauth: { token_env_var: NOPE }"), @r"4:28 error: in 'auth.token_env_var': the variable NOPE is not set (set NOPE)");
+    insta::assert_snapshot!(problems("endpoint_url: URL/x\nauth: { type: basic, username: u }"), @r"4:11 error: auth needs 'password_env_var' (name the variable that holds it)");
+}
+
+#[test]
+fn link_local_addresses_need_a_word() {
+    let keys = "endpoint_url: http://169.254.169.254/latest";
+    assert!(problems(keys).contains("169.254.169.254 is a link-local address"));
+    assert_eq!(problems(&format!("{keys}\nallow_link_local: true")), "");
+    assert!(problems("endpoint_url: \"http://[fe80::1]/\"").contains("link-local"));
+    assert_eq!(problems("endpoint_url: http://10.0.0.1/"), "");
+}
+
+#[test]
+fn a_schema_is_made_of_the_placeholders() {
+    let bench = bench(
+        "https://h",
+        "endpoint_url: URL/{a}/x?q={q}\nheaders: { X-B: \"v{b}\" }\nparams: { c: query }",
+    );
+    assert_eq!(
+        *bench.definition("t").input_schema,
+        json!({
+            "type": "object",
+            "properties": { "a": { "type": "string" }, "q": {}, "b": {}, "c": {} },
+            "required": ["a", "b"],
+            "additionalProperties": false,
+        })
+    );
+}
+
+#[test]
+fn the_method_tells_about_effects_where_the_entry_does_not() {
+    let hints = |keys: &str| {
+        let bench = bench("https://h", &format!("endpoint_url: URL/x\n{keys}"));
+        let tool = bench.definition("t");
+        let hints = tool.annotations;
+        (hints.read_only, hints.destructive, hints.idempotent, hints.open_world, tool.repeatable)
+    };
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(hints("method: GET"), (yes, None, yes, yes, true));
+    assert_eq!(hints("method: POST"), (None, None, None, yes, false));
+    assert_eq!(hints("method: PUT"), (None, None, yes, yes, true));
+    assert_eq!(hints("method: DELETE"), (None, yes, yes, yes, true));
+    let said = "annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false }";
+    assert_eq!(hints(&format!("method: DELETE\n{said}")), (no, no, yes, no, true));
+}
+
+#[test]
+fn a_definition_tells_what_it_touches() {
+    let bench = bench(
+        "https://api.example.com:8443",
+        "endpoint_url: URL/v1/{a}?key=${API_TOKEN}\nheaders: { X-Key: \"${API_TOKEN}\" }",
+    );
+    let tool = bench.definition("t");
+    insta::assert_snapshot!(tool.touches.join("\n"), @r"
+    sends GET requests to https://api.example.com:8443/v1/{a}
+    sends API_TOKEN in the URL or the body
+    sends API_TOKEN in the header x-key
+    ");
+    assert_eq!(tool.description.as_deref(), Some("GET https://api.example.com:8443/v1/{a}"));
+}
+
+#[test]
+fn defaults_of_the_file_hold_where_the_entry_is_silent() {
+    let yaml = "defaults: { base_url: 'http://localhost:8000/api', max_response_bytes: 1KiB }\n\
+                tools:\n\
+                \x20 - { provider_type: api_client, tool_name: create_task, endpoint_url: /tasks }\n\
+                \x20 - { name: own, endpoint_url: tasks, base_url: 'https://other.example' }\n";
+    let bench = Bench::new(&super::super::kind(), yaml);
+    assert!(bench.problems.is_empty(), "{:?}", bench.problems);
+    let touches = |name: &str| bench.definition(name).touches.join("");
+    assert_eq!(touches("create_task"), "sends GET requests to http://localhost:8000/api/tasks");
+    assert_eq!(touches("own"), "sends GET requests to https://other.example/tasks");
+}
+
+#[test]
+fn a_person_is_asked_about_what_hands_out_credentials() {
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::node::{Node, SourceText};
+    use crate::config::parse::parse;
+    use crate::config::spec::Site;
+    let node = |text: &str| -> Node { parse(&SourceText::new("t.yaml", text), text).unwrap().root };
+    let lines = |entry: &str, defaults: &str| {
+        let (written, defaults) = (node(entry), node(defaults));
+        let site = Site {
+            base_dir: std::path::Path::new("/srv"),
+            environment: &FixedEnvironment::default(),
+            written: &written,
+            defaults: Some(&defaults),
+            scopes: &std::collections::BTreeMap::new(),
+        };
+        super::super::trust::starts(&written, &site).join("\n")
+    };
+    assert_eq!(lines("endpoint_url: https://h/x\nheaders: { X-A: b }", "{}"), "");
+    let shared = "base_url: \"https://evil.example/${SECRET}\"";
+    assert_eq!(lines("endpoint_url: https://h/x", shared), "");
+    assert!(lines("endpoint_url: /x", shared).contains("in the URL: the variable SECRET"));
+    insta::assert_snapshot!(lines(
+        "endpoint_url: /x?k=${KEY}\nheaders: { X-A: \"${file:~/token} ${A:-b}\" }\n\
+         auth: { token_env_var: API_TOKEN }\nquery: { q: [\"${Q}\"] }\nbody: { a: { b: \"${B}\" } }",
+        "base_url: https://evil.example:8443/api"
+    ), @r"
+    sends to: https://evil.example:8443
+    in the URL: the variable KEY
+    in the header X-A: the content of ~/token
+    in the header X-A: the variable A
+    as credentials: the variable API_TOKEN
+    in the query: the variable Q
+    in the body: the variable B
+    ");
+}

@@ -1,0 +1,151 @@
+//! An OpenAPI document: reading it, and finding what its references mean.
+//!
+//! Owns: the version check, references inside the document, the list of operations and the address
+//! of the server. Never does: read another file, or fetch one.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::config::spec::ToolSpec;
+use crate::config::{parse, read};
+use crate::model::Problem;
+
+/// How many references are followed one after the other.
+const MOST_REFERENCES: usize = 16;
+
+/// The most operations that are looked at.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// The members of a path that are operations.
+const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
+
+/// A document.
+pub(super) struct Document {
+    root: Value,
+    /// The version is 3.0, whose schemas differ from JSON Schema.
+    pub(super) old: bool,
+}
+
+/// One operation.
+#[derive(Debug, Clone)]
+pub(super) struct Operation {
+    /// Its `operationId`, else one made of method and path.
+    pub(super) id: String,
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) tags: Vec<String>,
+    /// The operation itself.
+    pub(super) value: Value,
+    /// The parameters of its path.
+    pub(super) shared: Vec<Value>,
+}
+
+impl Document {
+    /// Reads the document at `path`, relative to `base`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no OpenAPI document of version 3.0 or 3.1.
+    pub(super) fn read(path: &str, base: &Path) -> Result<Self, Problem> {
+        if path.contains("://") {
+            return Err(Problem::error("an OpenAPI document is a local file")
+                .hint("download it and name the file"));
+        }
+        let (source, text) = read::read(&base.join(path), true)?;
+        let root = parse::parse(&source, &text)?.root.to_json();
+        let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
+        let old = version.starts_with("3.0");
+        if !old && !version.starts_with("3.1") {
+            let problem = if root.get("swagger").is_some() {
+                Problem::error("this is Swagger 2.0, which is not read")
+                    .hint("convert it to OpenAPI 3")
+            } else {
+                Problem::error(format!("'openapi: {version}' is neither 3.0 nor 3.1"))
+            };
+            return Err(problem);
+        }
+        Ok(Self { root, old })
+    }
+
+    /// The value at a reference inside the document.
+    ///
+    /// # Errors
+    /// When it leads out of the document, or nowhere.
+    pub(super) fn at(&self, reference: &str) -> Result<&Value, String> {
+        let Some(pointer) = reference.strip_prefix('#') else {
+            return Err(format!("'{reference}' leads out of the document"));
+        };
+        self.root.pointer(pointer).ok_or_else(|| format!("there is nothing at '{reference}'"))
+    }
+
+    /// What a value means that may be a reference.
+    ///
+    /// # Errors
+    /// When references lead nowhere or in a circle.
+    pub(super) fn resolved<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
+        for _ in 0..MOST_REFERENCES {
+            match value.get("$ref").and_then(Value::as_str) {
+                Some(reference) => value = self.at(reference)?,
+                None => return Ok(value),
+            }
+        }
+        Err("references lead in a circle".to_owned())
+    }
+
+    /// All operations, in the order of the document.
+    pub(super) fn operations(&self) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        let paths = self.root.get("paths").and_then(Value::as_object);
+        for (path, item) in paths.into_iter().flatten() {
+            let Ok(item) = self.resolved(item) else { continue };
+            let list = |value: &Value, key: &str| {
+                value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
+            };
+            let shared = list(item, "parameters");
+            for method in METHODS {
+                let Some(value) = item.get(method).filter(|value| value.is_object()) else {
+                    continue;
+                };
+                if operations.len() == MOST_OPERATIONS {
+                    return operations;
+                }
+                let id = value.get("operationId").and_then(Value::as_str);
+                let tags = list(value, "tags");
+                operations.push(Operation {
+                    id: id.map_or_else(|| format!("{method}{path}"), str::to_owned),
+                    method,
+                    path: path.clone(),
+                    tags: tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                    value: value.clone(),
+                    shared: shared.clone(),
+                });
+            }
+        }
+        operations
+    }
+
+    /// The address of its first server, with the defaults of its variables. A relative one is
+    /// appended to the `base_url` of the file's defaults.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn server(&self, spec: &ToolSpec) -> Result<String, Problem> {
+        let server = self.root.pointer("/servers/0");
+        let mut url = server.and_then(|s| s.get("url")?.as_str()).unwrap_or_default().to_owned();
+        let variables = server.and_then(|s| s.get("variables")?.as_object());
+        for (name, variable) in variables.into_iter().flatten() {
+            let value = variable.get("default").and_then(Value::as_str).unwrap_or_default();
+            url = url.replace(&format!("{{{name}}}"), value);
+        }
+        if url.contains("://") {
+            return Ok(url);
+        }
+        let defaults = spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
+        let Some(base) = defaults.and_then(|node| node.as_text().ok()) else {
+            return Err(
+                Problem::error("the document names no server").hint("add 'base_url' to the entry")
+            );
+        };
+        Ok(format!("{}/{}", base.trim_end_matches('/'), url.trim_start_matches('/')))
+    }
+}

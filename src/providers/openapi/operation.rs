@@ -1,0 +1,297 @@
+//! One operation as an entry of the kind `http`.
+//!
+//! Owns: its name, one input schema out of parameters and body, where each argument goes, and the
+//! schema of its result. An object as a body becomes arguments of its own when no name is taken
+//! twice; any other body is the argument `body`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::SHARED;
+use super::document::{Document, Operation};
+use super::schema::Schemas;
+use crate::config::node::{Key, Node, NodeValue};
+use crate::config::spec::ToolSpec;
+use crate::model::{Problem, ToolDefinition, ToolName, check_name};
+
+/// The longest name an operation gives to a tool.
+const LONGEST: usize = 100;
+
+/// Parameters of these names are headers that a request sets by itself.
+const NOT_ARGUMENTS: [&str; 3] = ["accept", "content-type", "authorization"];
+
+/// How the tools of an entry are named.
+pub(super) enum Naming {
+    /// `{component}-{operation}`.
+    Component(String),
+    /// `{prefix}{operation}`.
+    Prefix(String),
+}
+
+impl Naming {
+    /// By `prefix`, else by the name of the entry.
+    ///
+    /// # Errors
+    /// When the prefix cannot begin a name.
+    pub(super) fn of(spec: &ToolSpec) -> Result<Self, Problem> {
+        let Some(node) = spec.entry.get("prefix").filter(|node| !node.is_null()) else {
+            return Ok(Self::Component(spec.definition.name.full()));
+        };
+        let prefix = node.as_text()?;
+        if !prefix.is_empty() {
+            check_name(prefix).map_err(|why| Problem::error(why).at(node.place()))?;
+        }
+        Ok(match prefix.strip_suffix('-').filter(|component| !component.is_empty()) {
+            Some(component) => Self::Component(component.to_owned()),
+            None => Self::Prefix(prefix.to_owned()),
+        })
+    }
+
+    fn name(&self, id: &str) -> ToolName {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let mut name = String::new();
+        for c in id.chars().take(LONGEST) {
+            // One sign for a run of those that no name may hold.
+            if fits(c) {
+                name.push(c);
+            } else if !name.ends_with('_') {
+                name.push('_');
+            }
+        }
+        let name = name.trim_matches('_');
+        let name = if name.is_empty() { "operation" } else { name };
+        match self {
+            Self::Component(component) => ToolName::of(component.as_str(), name),
+            Self::Prefix(prefix) => ToolName::plain(format!("{prefix}{name}")),
+        }
+    }
+}
+
+/// The arguments of one operation, as they are gathered.
+#[derive(Default)]
+struct Arguments {
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    /// `params` of the entry.
+    places: Map<String, Value>,
+    doubts: Vec<String>,
+}
+
+impl Arguments {
+    fn add(&mut self, name: &str, schema: Value, required: bool, place: Option<Value>) {
+        self.properties.insert(name.to_owned(), schema);
+        if required {
+            self.required.push(Value::String(name.to_owned()));
+        }
+        if let Some(place) = place {
+            self.places.insert(name.to_owned(), place);
+        }
+    }
+}
+
+/// The entry for one operation of the document that `spec` names.
+///
+/// # Errors
+/// Why it cannot become a tool.
+pub(super) fn entry(
+    spec: &ToolSpec,
+    document: &Document,
+    operation: &Operation,
+    naming: &Naming,
+    base: &str,
+) -> Result<ToolSpec, String> {
+    if operation.path.contains(['?', '#']) {
+        return Err("its path holds more than a path".to_owned());
+    }
+    let mut schemas = Schemas::of(document);
+    let mut arguments = Arguments::default();
+    parameters(document, operation, &mut schemas, &mut arguments)?;
+    let mut keys = vec![
+        // A document's text is never filled in with what the user's environment holds.
+        ("endpoint_url", json!(operation.path.replace("${", "$${"))),
+        ("base_url", json!(base)),
+        ("method", json!(operation.method)),
+        // It is in the definition already; the key says that there is one.
+        ("parameters_schema", json!({})),
+    ];
+    keys.extend(body(document, operation, &mut schemas, &mut arguments)?);
+    keys.push(("params", Value::Object(arguments.places)));
+    let input = schemas.complete(json!({
+        "type": "object",
+        "properties": arguments.properties,
+        "required": arguments.required,
+        "additionalProperties": false,
+    }))?;
+    let text = |key: &str| operation.value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let definition = ToolDefinition {
+        name: naming.name(&operation.id),
+        title: None,
+        description: text("description").or_else(|| text("summary")),
+        input_schema: Arc::new(input),
+        output_schema: output(document, operation)?.map(Arc::new),
+        warnings: arguments.doubts,
+        ..spec.definition.clone()
+    };
+    Ok(ToolSpec {
+        definition,
+        entry: node(spec, &spec.entry, &keys),
+        written: node(spec, &spec.written, &keys),
+        ..spec.clone()
+    })
+}
+
+fn parameters(
+    document: &Document,
+    operation: &Operation,
+    schemas: &mut Schemas<'_>,
+    arguments: &mut Arguments,
+) -> Result<(), String> {
+    let own = operation.value.get("parameters").and_then(Value::as_array);
+    // An operation's own parameters come last, and so replace those of its path.
+    for parameter in operation.shared.iter().chain(own.into_iter().flatten()) {
+        let parameter = document.resolved(parameter)?;
+        let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, place) = (text("name"), text("in"));
+        let required = parameter.get("required") == Some(&Value::Bool(true));
+        if place == "header" && NOT_ARGUMENTS.contains(&name.to_ascii_lowercase().as_str()) {
+            continue;
+        }
+        if place == "cookie" {
+            if required {
+                return Err(format!("it needs the cookie '{name}', and cookies are not sent"));
+            }
+            continue;
+        }
+        let schema = parameter
+            .get("schema")
+            .or_else(|| parameter.get("content")?.as_object()?.values().next()?.get("schema"));
+        let mut schema = schemas.rewrite(schema.unwrap_or(&json!({})), 0)?;
+        if let (Value::Object(map), Some(about)) = (&mut schema, parameter.get("description")) {
+            map.entry("description").or_insert_with(|| about.clone());
+        }
+        let joined = parameter.get("explode") == Some(&Value::Bool(false));
+        if joined && schema.get("type").is_some_and(|kind| kind == "array") {
+            arguments.doubts.push(format!(
+                "'{name}' should be joined with commas, but a list is sent as several parameters"
+            ));
+        }
+        let place =
+            if place == "path" { json!("path") } else { json!({ "in": place, "name": name }) };
+        // A path argument is required whatever the document says.
+        let required = required || place == "path";
+        arguments.required.retain(|other| other != name);
+        arguments.add(name, schema, required, Some(place));
+    }
+    Ok(())
+}
+
+/// The keys of the entry that make its body.
+fn body(
+    document: &Document,
+    operation: &Operation,
+    schemas: &mut Schemas<'_>,
+    arguments: &mut Arguments,
+) -> Result<Vec<(&'static str, Value)>, String> {
+    let Some(body) = operation.value.get("requestBody") else { return Ok(Vec::new()) };
+    let body = document.resolved(body)?;
+    let required = body.get("required") == Some(&Value::Bool(true));
+    let content = body.get("content").and_then(Value::as_object);
+    let content: Vec<(&String, &Value)> = content.into_iter().flatten().collect();
+    let find = |fits: &dyn Fn(&str) -> bool| content.iter().find(|(kind, _)| fits(kind));
+    let is_json = |kind: &str| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind == "application/json" || kind.ends_with("+json") || kind == "*/*"
+    };
+    let (how, media) = if let Some((_, media)) = find(&is_json) {
+        ("json", media)
+    } else if let Some((_, media)) = find(&|kind| kind == "application/x-www-form-urlencoded") {
+        ("form", media)
+    } else if let Some((_, media)) = find(&|kind| kind.starts_with("text/")) {
+        ("text", media)
+    } else {
+        let kinds: Vec<&str> = content.iter().map(|(kind, _)| kind.as_str()).collect();
+        return Err(format!("its body is {}; JSON, forms and text are sent", kinds.join(" or ")));
+    };
+    let any = json!({});
+    let schema = media.get("schema").unwrap_or(&any);
+    let plain = document.resolved(schema)?;
+    let members = plain.get("properties").and_then(Value::as_object);
+    let composed = ["allOf", "anyOf", "oneOf", "not"].iter().any(|key| plain.get(key).is_some());
+    let how = ("body_type", json!(how));
+    match members {
+        Some(members)
+            if !composed
+                && how.1 != "text"
+                && members.keys().all(|name| !arguments.properties.contains_key(name)) =>
+        {
+            let needed = plain.get("required").and_then(Value::as_array);
+            for (name, schema) in members {
+                let required = required && needed.is_some_and(|all| all.iter().any(|n| n == name));
+                let place = json!({ "in": "body", "name": name });
+                arguments.add(name, schemas.rewrite(schema, 1)?, required, Some(place));
+            }
+            Ok(vec![how])
+        }
+        _ => {
+            if arguments.properties.contains_key("body") {
+                return Err("a parameter and its body are both called 'body'".to_owned());
+            }
+            arguments.add("body", schemas.rewrite(schema, 0)?, required, None);
+            Ok(vec![how, ("body", json!("{body}"))])
+        }
+    }
+}
+
+/// The schema of the JSON of a success.
+fn output(document: &Document, operation: &Operation) -> Result<Option<Value>, String> {
+    let responses = operation.value.get("responses");
+    for status in ["200", "201", "2XX"] {
+        let Some(response) = responses.and_then(|all| all.get(status)) else { continue };
+        let content = document.resolved(response)?.get("content").and_then(Value::as_object);
+        let json = content.into_iter().flatten().find(|(kind, _)| kind.contains("json"));
+        let Some(schema) = json.and_then(|(_, media)| media.get("schema")) else { continue };
+        let mut schemas = Schemas::of(document);
+        let root = schemas.rewrite(schema, 0)?;
+        return schemas.complete(root).map(Some);
+    }
+    Ok(None)
+}
+
+/// A mapping of `keys` and of what the entry shares with all its operations, standing where the
+/// entry stands.
+fn node(spec: &ToolSpec, entry: &Node, keys: &[(&str, Value)]) -> Node {
+    let at = spec.entry.get("openapi").unwrap_or(&spec.entry);
+    let key = |text: &str| Key { text: text.to_owned(), position: at.position };
+    let mut entries: Vec<(Key, Node)> =
+        keys.iter().map(|(name, value)| (key(name), planted(value, at))).collect();
+    let shared = entry.entries().iter().filter(|(key, _)| SHARED.contains(&key.text.as_str()));
+    entries.extend(shared.cloned());
+    Node {
+        value: NodeValue::Map(entries),
+        position: entry.position,
+        source: Arc::clone(&entry.source),
+    }
+}
+
+/// A JSON value as a node that stands where `at` does.
+fn planted(value: &Value, at: &Node) -> Node {
+    let value = match value {
+        Value::Null => NodeValue::Null,
+        Value::Bool(value) => NodeValue::Bool(*value),
+        Value::Number(value) => NodeValue::Number(value.clone()),
+        Value::String(value) => NodeValue::Text(value.clone()),
+        Value::Array(items) => {
+            NodeValue::List(items.iter().map(|item| planted(item, at)).collect())
+        }
+        Value::Object(map) => NodeValue::Map(
+            map.iter()
+                .map(|(name, value)| {
+                    let key = Key { text: name.clone(), position: at.position };
+                    (key, planted(value, at))
+                })
+                .collect(),
+        ),
+    };
+    Node { value, position: at.position, source: Arc::clone(&at.source) }
+}

@@ -1,0 +1,139 @@
+//! Schemas of a document as schemas that are complete by themselves.
+//!
+//! Owns: moving what is referred to into `$defs` (so that circles stay references), and the places
+//! where schemas of OpenAPI 3.0 differ from JSON Schema. Never does: check a value.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::document::Document;
+
+/// The most schemas one tool may refer to.
+const MOST_DEFS: usize = 500;
+
+/// How deep one schema may be.
+const DEEPEST: usize = 64;
+
+/// Keys whose value is a map of schemas under names that are not keywords.
+const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
+
+/// Keys whose value is data.
+const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
+
+/// Makes schemas of one tool complete.
+pub(super) struct Schemas<'a> {
+    document: &'a Document,
+    /// The names in `$defs`, by reference.
+    names: BTreeMap<String, String>,
+    /// References whose schemas are not in `defs` yet.
+    left: Vec<String>,
+}
+
+impl<'a> Schemas<'a> {
+    pub(super) fn of(document: &'a Document) -> Self {
+        Self { document, names: BTreeMap::new(), left: Vec::new() }
+    }
+
+    /// A schema in which every reference leads into `$defs`.
+    ///
+    /// # Errors
+    /// When a reference leads out of the document or nowhere, or there are too many.
+    pub(super) fn rewrite(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
+        if depth > DEEPEST {
+            return Err(format!("a schema is deeper than {DEEPEST}"));
+        }
+        let Value::Object(map) = schema else { return Ok(schema.clone()) };
+        let mut out = Map::new();
+        for (key, value) in map {
+            let value = match value {
+                Value::String(reference) if key == "$ref" => Value::String(self.refer(reference)?),
+                value if DATA.contains(&key.as_str()) => value.clone(),
+                Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                    let mut all = Map::new();
+                    for (name, schema) in named {
+                        all.insert(name.clone(), self.rewrite(schema, depth + 1)?);
+                    }
+                    Value::Object(all)
+                }
+                Value::Array(items) => {
+                    let all = items.iter().map(|item| self.rewrite(item, depth + 1));
+                    Value::Array(all.collect::<Result<_, _>>()?)
+                }
+                other => self.rewrite(other, depth + 1)?,
+            };
+            out.insert(key.clone(), value);
+        }
+        if self.document.old {
+            modern(&mut out);
+        }
+        Ok(Value::Object(out))
+    }
+
+    fn refer(&mut self, reference: &str) -> Result<String, String> {
+        if let Some(name) = self.names.get(reference) {
+            return Ok(format!("#/$defs/{name}"));
+        }
+        self.document.at(reference)?;
+        if self.names.len() == MOST_DEFS {
+            return Err(format!("more than {MOST_DEFS} schemas are referred to"));
+        }
+        let last = reference.rsplit('/').next().unwrap_or_default();
+        let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let mut name: String = last.chars().filter(fits).collect();
+        if name.is_empty() || self.names.values().any(|taken| *taken == name) {
+            name = format!("{name}_{}", self.names.len());
+        }
+        self.names.insert(reference.to_owned(), name.clone());
+        self.left.push(reference.to_owned());
+        Ok(format!("#/$defs/{name}"))
+    }
+
+    /// Puts everything that was referred to into the `$defs` of `root`.
+    ///
+    /// # Errors
+    /// As [`Schemas::rewrite`].
+    pub(super) fn complete(mut self, mut root: Value) -> Result<Value, String> {
+        let mut defs = Map::new();
+        while let Some(reference) = self.left.pop() {
+            let schema = self.rewrite(self.document.at(&reference)?, 0)?;
+            if let Some(name) = self.names.get(&reference) {
+                defs.insert(name.clone(), schema);
+            }
+        }
+        if !defs.is_empty()
+            && let Value::Object(root) = &mut root
+        {
+            root.insert("$defs".to_owned(), Value::Object(defs));
+        }
+        Ok(root)
+    }
+}
+
+/// What 3.0 says in words of its own, in those of JSON Schema.
+fn modern(schema: &mut Map<String, Value>) {
+    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        match schema.get(flag) {
+            Some(Value::Bool(true)) => {
+                schema.remove(flag);
+                if let Some(value) = schema.remove(bound) {
+                    schema.insert(flag.to_owned(), value);
+                }
+            }
+            Some(Value::Bool(false)) => drop(schema.remove(flag)),
+            _ => {}
+        }
+    }
+    if schema.remove("nullable") != Some(Value::Bool(true)) {
+        return;
+    }
+    if let Some(Value::String(kind)) = schema.get("type") {
+        let kinds = json!([kind, "null"]);
+        schema.insert("type".to_owned(), kinds);
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}

@@ -1,0 +1,144 @@
+//! What belongs to an interpreter beside its own file, found without running it.
+//!
+//! Owns: the installation behind a virtual environment, and the interpreter behind a shim of pyenv.
+//! Never does: start anything, for what is found here decides what a sandbox gives.
+
+use std::path::{Path, PathBuf};
+
+/// The longest chain of links that is followed, as in the kernel.
+const MOST_LINKS: usize = 40;
+/// The largest settings that are read, in bytes.
+const LARGEST: u64 = 64 << 10;
+
+/// What an interpreter reads that stands neither beside it nor beside the file it leads to: links
+/// on the way there, and the installation that its virtual environment names.
+pub(super) fn belongings(interpreter: &Path) -> Vec<PathBuf> {
+    let real = interpreter.canonicalize().unwrap_or_else(|_| interpreter.to_path_buf());
+    let near = [interpreter.parent(), real.parent()];
+    let mut found = links(interpreter);
+    found.extend(base_of(interpreter).into_iter().flat_map(|bin| {
+        let beside = bin.parent().unwrap_or(&bin);
+        [bin.clone(), beside.join("lib"), beside.join("lib64")]
+    }));
+    let is_near = |path: &PathBuf| {
+        near.iter().flatten().any(|bin| {
+            let libraries = bin.parent().map(|prefix| [prefix.join("lib"), prefix.join("lib64")]);
+            path.starts_with(bin) || libraries.is_some_and(|known| known.contains(path))
+        })
+    };
+    found.retain(|path| path.exists() && !is_near(path));
+    found.dedup();
+    found
+}
+
+/// The links between a path and the file it leads to.
+fn links(path: &Path) -> Vec<PathBuf> {
+    let next = |path: &PathBuf| Some(path.parent()?.join(std::fs::read_link(path).ok()?));
+    let chain = std::iter::successors(next(&path.to_path_buf()), next);
+    chain.take(MOST_LINKS).collect()
+}
+
+/// Where the installation behind a virtual environment has its programs: `home` in `pyvenv.cfg`.
+fn base_of(interpreter: &Path) -> Option<PathBuf> {
+    let bin = interpreter.parent()?;
+    let settings = [bin.parent(), Some(bin)]
+        .into_iter()
+        .flatten()
+        .find_map(|directory| small(&directory.join("pyvenv.cfg")))?;
+    let home = settings.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("home").then(|| PathBuf::from(value.trim()))
+    })?;
+    home.is_absolute().then_some(home)
+}
+
+/// The interpreter that a shim of pyenv would start in `directory`: a shim is a script that reads
+/// the whole of pyenv, and takes longer than Python itself. `version` is what `PYENV_VERSION` says.
+/// Nothing for anything but a shim, and when only pyenv can tell.
+pub(super) fn behind_shim(
+    found: &Path,
+    directory: &Path,
+    version: Option<&str>,
+) -> Option<PathBuf> {
+    let shims = found.parent().filter(|parent| parent.ends_with("shims"))?;
+    let versions = shims.parent()?.join("versions");
+    if !versions.is_dir() {
+        return None;
+    }
+    let chosen = match version.filter(|text| !text.is_empty()) {
+        Some(version) => version.to_owned(),
+        None => directory
+            .ancestors()
+            .map(|above| above.join(".python-version"))
+            .chain([versions.with_file_name("version")])
+            .find_map(|file| small(&file))?,
+    };
+    let uncommented = chosen.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let name = found.file_name()?;
+    uncommented
+        .flat_map(|line| line.split(|c: char| c == ':' || c.is_whitespace()))
+        // A name of a directory and no path: the file may come with a project.
+        .filter(|version| {
+            !version.is_empty() && !version.contains('/') && !version.starts_with('.')
+        })
+        .map(|version| versions.join(version).join("bin").join(name))
+        .find(|interpreter| interpreter.is_file())
+}
+
+fn small(file: &Path) -> Option<String> {
+    let meta = std::fs::metadata(file).ok()?;
+    (meta.is_file() && meta.len() <= LARGEST).then(|| std::fs::read_to_string(file).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn program(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+
+    #[test]
+    fn an_environment_leads_to_the_installation_it_was_made_from() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        program(&at("cpython-3.12.5/bin/python3.12"));
+        std::fs::create_dir(at("cpython-3.12.5/lib")).unwrap();
+        symlink("cpython-3.12.5", at("cpython-3.12")).unwrap();
+        std::fs::create_dir_all(at(".venv/bin")).unwrap();
+        symlink(at("cpython-3.12/bin/python3.12"), at(".venv/bin/python")).unwrap();
+        let home = at("cpython-3.12/bin").display().to_string();
+        std::fs::write(at(".venv/pyvenv.cfg"), format!("home = {home}\nversion = 3\n")).unwrap();
+        assert_eq!(
+            belongings(&at(".venv/bin/python")),
+            ["cpython-3.12/bin/python3.12", "cpython-3.12/bin", "cpython-3.12/lib"].map(at)
+        );
+        assert_eq!(belongings(&at("cpython-3.12.5/bin/python3.12")), [PathBuf::new(); 0]);
+    }
+
+    #[test]
+    fn a_shim_is_looked_behind_and_leads_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for path in ["shims/python3", "versions/3.11.7/bin/python3", "versions/3.12.1/bin/python3"]
+        {
+            program(&at(path));
+        }
+        program(&at("project/bin/python3"));
+        std::fs::write(at("version"), "3.11.7\n").unwrap();
+        let of = |version| behind_shim(&at("shims/python3"), &at("project/deep"), version);
+        let python = |version: &str| Some(at(&format!("versions/{version}/bin/python3")));
+        assert_eq!(of(None), python("3.11.7"));
+        assert_eq!(of(Some("3.13.0:3.12.1")), python("3.12.1"));
+        std::fs::write(at("project/.python-version"), "# ours\n3.12.1\n").unwrap();
+        assert_eq!(of(None), python("3.12.1"));
+        for wrong in ["../project", "..", "3.13"] {
+            std::fs::write(at("project/.python-version"), wrong).unwrap();
+            assert_eq!(of(None), None, "{wrong}");
+        }
+        assert_eq!(behind_shim(&at("versions/3.11.7/bin/python3"), &at("project"), None), None);
+    }
+}
