@@ -64,7 +64,7 @@ impl Spool {
     pub fn append(&self, row: &Row) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(&line).map(drop)
+        self.file.append(Duration::from_millis(row.t), &line).map(drop)
     }
 
     /// What was put right when the file was opened; each note is handed out once.

@@ -8,10 +8,11 @@
 mod open;
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::AtFlags;
 use thiserror::Error;
@@ -20,6 +21,10 @@ use open::Opened;
 pub use open::{Identity, Location};
 
 use super::text;
+
+/// How often it is made sure that the path still stands for the open file: on some systems that
+/// costs more than writing a line.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Why a line was not appended.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -54,8 +59,11 @@ struct State {
     opened: Option<Opened>,
     /// The last line in the file has no end, so the next one must begin with a line break.
     torn: bool,
-    /// Where our last line ended; a file of another length was written by somebody else.
+    /// Where our last line ended; a line of ours that does not begin there follows one of somebody
+    /// else.
     end: u64,
+    /// When the path was last looked at.
+    looked: Option<Duration>,
     notes: Vec<String>,
 }
 
@@ -75,16 +83,16 @@ impl AppendFile {
         &self.location
     }
 
-    /// Appends one line and gives the file's length after it; `json` must hold no line break.
-    /// Characters that could steer a terminal are written as `\u` escapes, so that the file can be
-    /// read with `cat`.
+    /// Appends one line and gives the file's length after it; `json` must hold no line break, and
+    /// `now` is the time since the Unix epoch. Characters that could steer a terminal are written
+    /// as `\u` escapes, so that the file can be read with `cat`.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append(&self, json: &str) -> Result<u64, AppendError> {
+    pub fn append(&self, now: Duration, json: &str) -> Result<u64, AppendError> {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
-        let length = self.ready(state)?;
+        self.ready(state, now)?;
         let Some(opened) = &state.opened else {
             return Err(self.location.failed("was not opened", &io::Error::other("no file")));
         };
@@ -94,14 +102,13 @@ impl AppendFile {
         }
         escape(json, &mut line);
         line.push('\n');
-        let written = write_once(&opened.file, line.as_bytes())
-            .map_err(|error| self.location.failed("cannot be written", &error))?;
-        state.torn = written < line.len();
-        state.end = length + written as u64;
-        if state.torn {
-            // The rest is not written with a second call: another process may have come between.
-            let error = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(self.location.failed("took only a part of a line", &error));
+        let before = state.end;
+        state.end = self.write(&opened.file, &line, &mut state.torn)?;
+        let start = state.end.saturating_sub(line.len() as u64);
+        // Somebody else wrote in between, and may have run out of room in the middle of a line:
+        // then ours was lost with it, and is written once more. It has a line of its own now.
+        if start != before && !ends_whole(&opened.file, start).unwrap_or(true) {
+            state.end = self.write(&opened.file, &line, &mut state.torn)?;
         }
         if self.sync {
             opened
@@ -112,40 +119,55 @@ impl AppendFile {
         Ok(state.end)
     }
 
-    /// Makes sure that the open file is the one at the path, and knows whether its last line has
-    /// an end. Gives its length.
-    fn ready(&self, state: &mut State) -> Result<u64, AppendError> {
+    /// Writes a line and gives the file's length after it.
+    fn write(&self, file: &File, line: &str, torn: &mut bool) -> Result<u64, AppendError> {
+        let written = write_once(file, line.as_bytes())
+            .map_err(|error| self.location.failed("cannot be written", &error))?;
+        *torn = written < line.len();
+        if *torn {
+            // The rest is not written with a second call: another process may have come between.
+            let error = io::Error::from(io::ErrorKind::StorageFull);
+            return Err(self.location.failed("took only a part of a line", &error));
+        }
+        // Where an appending write ended is where the file ended: much cheaper than asking for its
+        // length, and not changed by whoever writes next.
+        let mut file = file;
+        file.stream_position().map_err(|error| self.location.failed("cannot be read", &error))
+    }
+
+    /// Makes sure that the open file is the one at the path, as far as it was not looked at just
+    /// now, and that it is known whether its last line has an end.
+    fn ready(&self, state: &mut State, now: Duration) -> Result<(), AppendError> {
         if let (Some(opened), Some(name)) = (&state.opened, self.path().file_name()) {
+            if state.looked.is_some_and(|looked| looked.abs_diff(now) < LOOK_EVERY) {
+                return Ok(());
+            }
             let found = rustix::fs::statat(&opened.directory, name, AtFlags::SYMLINK_NOFOLLOW);
-            if let Ok(stat) = found
-                && Identity::of(&stat) == opened.identity
-            {
-                let length = u64::try_from(stat.st_size).unwrap_or(0);
-                if length != state.end {
-                    // Somebody else wrote, and may have run out of room in the middle of a line.
-                    state.torn = !ends_whole(&opened.file, length).unwrap_or(true);
-                }
-                return Ok(length);
+            if found.is_ok_and(|stat| Identity::of(&stat) == opened.identity) {
+                state.looked = Some(now);
+                return Ok(());
             }
             // Moved away or removed: the next line begins a new file.
             state.opened = None;
         }
         let opened = self.location.open(&mut state.notes)?;
-        state.torn = ends_torn(&opened.file)
-            .map_err(|error| self.location.failed("cannot be read", &error))?;
-        let length = opened.file.metadata().map_or(0, |metadata| metadata.len());
+        let failed = |error| self.location.failed("cannot be read", &error);
+        state.torn = ends_torn(&opened.file).map_err(failed)?;
+        state.end = opened.file.metadata().map_err(failed)?.len();
+        state.looked = Some(now);
         state.opened = Some(opened);
-        Ok(length)
+        Ok(())
     }
 
     /// Hands the open file, if there is one, to `work`, while no line is being written by this
-    /// process.
+    /// process. The file may be moved: the next line looks for it again.
     pub(super) fn with_open<R>(
         &self,
         work: impl FnOnce(&File, &rustix::fd::OwnedFd, Identity, &mut Vec<String>) -> R,
     ) -> Option<R> {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { opened, notes, .. } = &mut *guard;
+        let State { opened, notes, looked, .. } = &mut *guard;
+        *looked = None;
         let opened = opened.as_ref()?;
         Some(work(&opened.file, &opened.directory, opened.identity, notes))
     }
@@ -218,6 +240,8 @@ mod tests {
 
     use super::*;
 
+    const NOW: Duration = Duration::from_secs(1_000);
+
     fn mode(path: &Path) -> u32 {
         std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
     }
@@ -236,8 +260,8 @@ mod tests {
         let path = root.path().join("state/deep/log.jsonl");
         let file = own(&path);
         assert!(!path.exists(), "nothing is opened before the first line");
-        file.append(r#"{"a":1}"#).unwrap();
-        file.append(r#"{"a":2}"#).unwrap();
+        file.append(NOW, r#"{"a":1}"#).unwrap();
+        file.append(NOW, r#"{"a":2}"#).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{\"a\":2}\n");
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
@@ -251,7 +275,7 @@ mod tests {
         std::fs::write(&target, "x").unwrap();
         let link = root.path().join("log.jsonl");
         symlink(&target, &link).unwrap();
-        let error = file(&link, Directory::Named).append("{}").unwrap_err();
+        let error = file(&link, Directory::Named).append(NOW, "{}").unwrap_err();
         assert!(matches!(&error, AppendError::Unsafe(m) if m.ends_with("is a symbolic link")));
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
     }
@@ -262,11 +286,11 @@ mod tests {
         std::fs::create_dir(root.path().join("real")).unwrap();
         symlink(root.path().join("real"), root.path().join("state")).unwrap();
         let path = root.path().join("state/log.jsonl");
-        assert!(matches!(own(&path).append("{}"), Err(AppendError::Unsafe(_))));
+        assert!(matches!(own(&path).append(NOW, "{}"), Err(AppendError::Unsafe(_))));
         let in_a_file = root.path().join("file/log.jsonl");
         std::fs::write(root.path().join("file"), "").unwrap();
-        assert!(matches!(own(&in_a_file).append("{}"), Err(AppendError::Failed(_))));
-        file(&path, Directory::Named).append("{}").unwrap();
+        assert!(matches!(own(&in_a_file).append(NOW, "{}"), Err(AppendError::Failed(_))));
+        file(&path, Directory::Named).append(NOW, "{}").unwrap();
     }
 
     #[test]
@@ -277,7 +301,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         let location = Location { path: path.clone(), directory: Directory::Named };
         let file = AppendFile::new(location, true);
-        file.append("{}").unwrap();
+        file.append(NOW, "{}").unwrap();
         assert_eq!(mode(&path), 0o600);
         assert!(file.take_notes()[0].contains("mode 0666"));
         assert!(file.take_notes().is_empty());
@@ -291,7 +315,7 @@ mod tests {
         assert!(status.success());
         for path in [fifo, root.path().join("a-file/log.jsonl")] {
             std::fs::write(root.path().join("a-file"), "").unwrap();
-            assert!(own(&path).append("{}").is_err(), "{}", path.display());
+            assert!(own(&path).append(NOW, "{}").is_err(), "{}", path.display());
         }
     }
 
@@ -300,7 +324,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         std::fs::write(&path, "{\"half\":").unwrap();
-        own(&path).append("{}").unwrap();
+        own(&path).append(NOW, "{}").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":\n{}\n");
     }
 
@@ -309,12 +333,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         let file = own(&path);
-        file.append("1").unwrap();
+        file.append(NOW, "1").unwrap();
         let mut other = File::options().append(true).open(&path).unwrap();
         other.write_all(b"{\"half\":").unwrap();
-        file.append("2").unwrap();
-        file.append("3").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n{\"half\":\n2\n3\n");
+        file.append(NOW, "2").unwrap();
+        file.append(NOW, "3").unwrap();
+        // The line that ran into the torn one is there once more, whole.
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n{\"half\":2\n2\n3\n");
     }
 
     #[test]
@@ -322,12 +347,16 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         let file = own(&path);
-        file.append("1").unwrap();
+        file.append(NOW, "1").unwrap();
         std::fs::rename(&path, root.path().join("old.jsonl")).unwrap();
-        file.append("2").unwrap();
+        // Not at once: it was looked at just now.
+        file.append(NOW, "2").unwrap();
+        assert!(!path.exists());
+        file.append(NOW + LOOK_EVERY, "3").unwrap();
         std::fs::remove_file(&path).unwrap();
-        file.append("3").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "3\n");
+        // However the clock was set in between.
+        file.append(Duration::ZERO, "4").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "4\n");
         assert_eq!(mode(&path), 0o600);
     }
 
@@ -338,10 +367,10 @@ mod tests {
         let target = root.path().join("precious");
         std::fs::write(&target, "x").unwrap();
         let file = own(&path);
-        file.append("1").unwrap();
+        file.append(NOW, "1").unwrap();
         std::fs::remove_file(&path).unwrap();
         symlink(&target, &path).unwrap();
-        assert!(matches!(file.append("2"), Err(AppendError::Unsafe(_))));
+        assert!(matches!(file.append(NOW * 2, "2"), Err(AppendError::Unsafe(_))));
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
     }
 
@@ -349,7 +378,10 @@ mod tests {
     fn a_full_disk_is_said() {
         let file = file(Path::new("/dev/full"), Directory::Named);
         // Not a regular file; the point is that the device is refused before it is written to.
-        assert!(matches!(file.append("{}"), Err(AppendError::Unsafe(_) | AppendError::Failed(_))));
+        assert!(matches!(
+            file.append(NOW, "{}"),
+            Err(AppendError::Unsafe(_) | AppendError::Failed(_))
+        ));
     }
 
     #[test]
@@ -357,7 +389,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         let text = "é \u{9b}31m \u{202e} \u{e0041} \u{7f}";
-        own(&path).append(&serde_json::to_string(text).unwrap()).unwrap();
+        own(&path).append(NOW, &serde_json::to_string(text).unwrap()).unwrap();
         let line = std::fs::read_to_string(&path).unwrap();
         assert!(line.trim_end().chars().all(|c| !c.is_control() && !text::is_invisible(c)));
         assert!(line.contains('é'));
@@ -376,7 +408,7 @@ mod tests {
                     let file = own(path);
                     for line in 0..100 {
                         let pad = "x".repeat(line * 7);
-                        file.append(&format!("[{writer},{line},\"{pad}\"]")).unwrap();
+                        file.append(NOW, &format!("[{writer},{line},\"{pad}\"]")).unwrap();
                     }
                 });
             }

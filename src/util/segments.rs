@@ -83,7 +83,7 @@ impl Segments {
     /// When the file is not safe to write to, or the system refuses. That a file cannot be set
     /// aside is no error but a note: the line is written.
     pub fn append(&self, now: Duration, json: &str) -> Result<(), AppendError> {
-        if self.file.append(json)? >= self.keep.segment {
+        if self.file.append(now, json)? >= self.keep.segment {
             self.file.with_open(|file, directory, identity, notes| {
                 let done = self.set_aside(file, directory, identity, now);
                 if let Err(error) = done

@@ -28,7 +28,7 @@ fn the_question_shows_the_exact_command_and_no_secret() {
     let room = room("[echo, \"{text}\", \"x{code}\"]");
     let words = ["say", "text=a\u{1b}[8m\u{202e}b", "code=hunter2-secret"];
     let mut pty = Pty::toolhost(&room, &[&NAMED[..], &words].concat());
-    pty.expect("v to view everything [no]: ");
+    pty.expect("v to view everything [no]: ").cleared();
     pty.type_keys("v\r").expect("arguments").expect("[no]: ").type_keys("n\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(6), "{screen}");

@@ -126,10 +126,14 @@ impl Line {
         Self { spans }
     }
 
-    /// The line broken into lines of at most `width` cells. Nothing is lost, and a line that fits
-    /// stays whole.
+    /// The line broken into lines of at most `width` cells, between words where that costs little.
+    /// Nothing is lost, and a line that fits stays whole. What follows the first is indented, so
+    /// that no text can pretend to begin a line of its own.
+    #[must_use]
     pub fn broken(self, width: usize) -> Vec<Self> {
-        if width == 0 || self.width() <= width {
+        const INDENT: usize = 4;
+        const LONGEST_WORD: usize = 20;
+        if width <= INDENT || self.width() <= width {
             return vec![self];
         }
         let mut lines = Vec::new();
@@ -139,9 +143,14 @@ impl Line {
             for c in text.chars() {
                 let cells = text::width(c.encode_utf8(&mut [0; 4]));
                 if used + cells > width {
-                    line.spans.push((label, std::mem::take(&mut piece)));
+                    let word = match piece.rfind(' ') {
+                        Some(at) if piece.len() - at <= LONGEST_WORD => piece.split_off(at + 1),
+                        _ => String::new(),
+                    };
+                    line.spans.push((label, std::mem::replace(&mut piece, word)));
                     lines.push(std::mem::take(&mut line));
-                    used = 0;
+                    line.spans.push((Label::Plain, " ".repeat(INDENT)));
+                    used = INDENT + text::width(&piece);
                 }
                 used += cells;
                 piece.push(c);
@@ -362,6 +371,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_broken_line_loses_nothing_and_never_begins_anew() {
+        let line =
+            Line::of(Label::Dim, "key ").then(Label::Plain, "some words and onelongword日本");
+        let shown: Vec<String> =
+            line.clone().broken(12).into_iter().map(|l| Palette::default().line(&l)).collect();
+        assert_eq!(shown, ["key some", "    words", "    and", "    onelongw", "    ord日本"]);
+        assert_eq!(line.clone().broken(100), vec![line.clone()]);
+        assert_eq!(line.clone().broken(0), vec![line]);
+    }
 
     #[test]
     fn text_is_safe_once_it_is_in_a_line() {

@@ -12,6 +12,10 @@ use crate::util::append::{AppendError, Identity, Location};
 /// How much is read with one call of the system.
 const BLOCK: usize = 64 << 10;
 
+/// How often a file is still read after it was set aside. Processes notice within a second (see
+/// `append`), and whoever follows looks a few times a second.
+const LINGER: u32 = 8;
+
 /// The longest line that is handed out.
 const LONGEST: usize = 8 << 20;
 
@@ -20,7 +24,7 @@ const LONGEST: usize = 8 << 20;
 pub struct Follow {
     location: Location,
     /// The files that may still grow, the oldest first: one that was just set aside may get the
-    /// last line of a process that has not noticed.
+    /// last line of a process that has not noticed yet.
     open: VecDeque<Reading>,
 }
 
@@ -32,6 +36,8 @@ struct Reading {
     /// The beginning of a line whose end was not written yet.
     partial: Vec<u8>,
     too_long: bool,
+    /// How often it was read since it was set aside.
+    lingered: u32,
 }
 
 impl Follow {
@@ -72,11 +78,13 @@ impl Follow {
         }
         if moved {
             self.advance(growing)?;
-        } else {
-            // By now whoever had the older ones open has noticed.
-            while self.open.len() > 1 {
-                self.open.pop_front();
-            }
+        }
+        let older = self.open.len().saturating_sub(1);
+        for reading in self.open.iter_mut().take(older) {
+            reading.lingered += 1;
+        }
+        while self.open.len() > 1 && self.open.front().is_some_and(|old| old.lingered > LINGER) {
+            self.open.pop_front();
         }
         Ok(lines)
     }
@@ -102,9 +110,6 @@ impl Follow {
                 }
             }
         }
-        while self.open.len() > 1 {
-            self.open.pop_front();
-        }
         self.open.append(&mut newer);
         Ok(())
     }
@@ -112,7 +117,7 @@ impl Follow {
 
 impl Reading {
     fn new(file: File, identity: Identity) -> Self {
-        Self { file, identity, offset: 0, partial: Vec::new(), too_long: false }
+        Self { file, identity, offset: 0, partial: Vec::new(), too_long: false, lingered: 0 }
     }
 
     fn read(&mut self, lines: &mut Vec<Line>) -> std::io::Result<()> {
