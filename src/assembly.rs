@@ -4,6 +4,8 @@
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
 #[cfg(test)]
+mod embedded;
+#[cfg(test)]
 mod mutations;
 mod secrets;
 mod stand_ins;

@@ -195,21 +195,3 @@ fn wrong_files_give_the_problems_of_their_snapshot() {
         check(&path, "invalid", &text);
     }
 }
-
-#[test]
-fn the_embedded_files_are_right() {
-    let environment = FixedEnvironment { cwd: "/nowhere".into(), ..FixedEnvironment::default() };
-    let configuration = load(&LoadRequest::default(), &KINDS, &environment);
-    assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
-    assert_eq!(configuration.tools.len(), 14);
-    assert_eq!(configuration.servers.len(), 1);
-    let Endpoint::Stdio { command, args, .. } = &configuration.servers[0].endpoint else {
-        panic!("a child process")
-    };
-    assert_eq!(
-        (command.as_str(), args.as_slice()),
-        ("/usr/bin/toolhost", &["demo-server".to_owned()][..])
-    );
-    assert_eq!(configuration.servers[0].provides_tools.len(), 2);
-    assert!(configuration.disabled.is_empty());
-}

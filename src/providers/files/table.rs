@@ -236,13 +236,13 @@ impl Operation {
             ),
             Self::Search => object(
                 &[
-                    (directory, directory_of("search")),
                     (
                         words.word("glob", "pattern"),
                         json!({ "type": "string", "examples": ["*.md"], "description":
                             "A pattern such as *.md or src/**/*.rs. Without a slash it is matched \
                              against names, with one against paths" }),
                     ),
+                    (directory, directory_of("search")),
                     ("text", text("A text that has to stand in a line of the file")),
                     ("regex", flag("Whether the text is a regular expression")),
                     ("ignore_case", flag("Whether upper and lower case are the same")),
