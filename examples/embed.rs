@@ -15,8 +15,7 @@ use toolhost::host::registry::Handler;
 use toolhost::host::request::{Arguments, CallRequest, Reach};
 use toolhost::host::sessions::SessionInfo;
 use toolhost::model::{
-    Fault, JsonObject, Listing, Origin, Source, ToolCall, ToolContext, ToolDefinition, ToolName,
-    ToolResult,
+    Fault, JsonObject, Origin, Source, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
 };
 use toolhost::provider::{Preview, ToolProvider};
 
@@ -41,10 +40,6 @@ impl ToolProvider for Greeter {
             "additionalProperties": false,
         }));
         vec![hello]
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, _context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -92,13 +92,9 @@
 //!
 //! #[async_trait]
 //! impl ToolProvider for Doubler {
-//!     fn component(&self) -> Option<&str> {
-//!         None
-//!     }
-//!
 //!     fn declared(&self) -> Vec<ToolDefinition> {
 //!         let name = ToolName::plain("double");
-//!         let origin = Origin::Server("this program".into());
+//!         let origin = Origin::Program;
 //!         let mut tool = ToolDefinition::new(name, Source::Internal, "doubler", origin);
 //!         tool.input_schema = Arc::new(json!({
 //!             "type": "object",
@@ -106,10 +102,6 @@
 //!             "required": ["n"],
 //!         }));
 //!         vec![tool]
-//!     }
-//!
-//!     async fn list(&self) -> Result<Listing, Fault> {
-//!         Ok(Listing { tools: self.declared(), ..Listing::default() })
 //!     }
 //!
 //!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

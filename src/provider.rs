@@ -22,7 +22,9 @@ pub use crate::model::Listing;
 #[async_trait]
 pub trait ToolProvider: Send + Sync {
     /// The component its tools are named after, when they share one; servers always have one.
-    fn component(&self) -> Option<&str>;
+    fn component(&self) -> Option<&str> {
+        None
+    }
 
     /// What can be listed without starting or contacting anything: all tools of a local kind,
     /// the declared ones of a server.
@@ -33,11 +35,14 @@ pub trait ToolProvider: Send + Sync {
         false
     }
 
-    /// The tools as they are now; connects when that is needed.
+    /// The tools as they are now; connects when that is needed. What is declared, unless the
+    /// provider has to ask somebody.
     ///
     /// # Errors
     /// When nothing at all could be listed.
-    async fn list(&self) -> Result<Listing, Fault>;
+    async fn list(&self) -> Result<Listing, Fault> {
+        Ok(Listing { tools: self.declared(), ..Listing::default() })
+    }
 
     /// Runs one attempt of a call. `call.name` is one of this provider's names.
     ///
@@ -131,6 +136,26 @@ pub struct Built {
     pub providers: Vec<Arc<dyn ToolProvider>>,
     /// What was wrong with the others.
     pub problems: Vec<Problem>,
+}
+
+impl Built {
+    /// Builds a provider for each entry, for kinds whose entries share nothing.
+    pub fn each<P: ToolProvider + 'static>(
+        specs: &[&ToolSpec],
+        mut build: impl FnMut(&ToolSpec) -> Result<P, Vec<Problem>>,
+    ) -> Self {
+        let mut built = Self { providers: Vec::new(), problems: Vec::new() };
+        for spec in specs {
+            match build(spec) {
+                Ok(provider) => built.providers.push(Arc::new(provider)),
+                Err(problems) => {
+                    let name = spec.definition.name.full();
+                    built.problems.extend(problems.into_iter().map(|p| p.entry(name.clone())));
+                }
+            }
+        }
+        built
+    }
 }
 
 /// One row of the registry of kinds: how entries of this kind are recognised and built.

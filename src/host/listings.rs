@@ -209,8 +209,7 @@ impl Member {
             Err(fault) => {
                 let mut part = self.declared().contribution();
                 for tool in &mut part.tools {
-                    tool.status = ToolStatus::Unavailable;
-                    tool.unavailable = Some(fault.clone());
+                    tool.withdraw(fault.clone());
                 }
                 if self.server.is_none() {
                     // Only servers have a row of their own in a catalogue.

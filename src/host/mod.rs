@@ -46,7 +46,7 @@ use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{
-    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition, ToolStatus,
+    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition,
 };
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
@@ -178,8 +178,7 @@ impl ToolHost {
         let server = fault.server_name().filter(|_| unanswered)?;
         let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
         let mut tool = member.declared().exact(name)?.definition.clone();
-        tool.status = ToolStatus::Unavailable;
-        tool.unavailable = Some(fault.clone());
+        tool.withdraw(fault.clone());
         Some(tool)
     }
 

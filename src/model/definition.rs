@@ -245,6 +245,12 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// Takes the tool out of service, saying why.
+    pub fn withdraw(&mut self, reason: Fault) {
+        self.status = ToolStatus::Unavailable;
+        self.unavailable = Some(reason);
+    }
+
     /// What an MCP server sent, as a tree; `None` for tools of a file.
     pub fn raw_value(&self) -> Option<Value> {
         serde_json::from_str(self.raw.as_ref()?.get()).ok()

@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use super::{Function, Run, table};
 use crate::config::spec::ToolSpec;
 use crate::model::{Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult};
-use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the built-in functions that entries name.
@@ -98,16 +98,8 @@ impl BuiltinProvider {
 
 #[async_trait]
 impl ToolProvider for BuiltinProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     fn declared(&self) -> Vec<ToolDefinition> {
         self.definitions.clone()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -16,9 +16,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::ToolSpec;
 use crate::model::{
     Fault, JsonObject, Phase, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
-    ToolStatus,
 };
-use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::providers::confinement;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
@@ -94,8 +93,7 @@ fn complete(
         }
     };
     if let Some(fault) = obstacle {
-        definition.status = ToolStatus::Unavailable;
-        definition.unavailable = Some(fault);
+        definition.withdraw(fault);
     }
     definition
 }
@@ -164,16 +162,8 @@ impl CommandProvider {
 
 #[async_trait]
 impl ToolProvider for CommandProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     fn declared(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|tool| tool.definition.clone()).collect()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -15,9 +15,9 @@ use super::{info, list, read, search, transfer, write};
 use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
-    Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus,
+    Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
 use crate::providers::toolkit::{self, Chosen};
 
 /// The tools of one entry.
@@ -36,18 +36,7 @@ struct Tool {
 
 /// Builds a provider for each entry: they have directories of their own.
 pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
-    let mut built = Built { providers: Vec::new(), problems: Vec::new() };
-    for spec in specs {
-        match provider(spec, context) {
-            Ok(provider) => built.providers.push(Arc::new(provider)),
-            Err(problems) => {
-                let name = spec.definition.name.full();
-                let named = problems.into_iter().map(|problem| problem.entry(name.clone()));
-                built.problems.extend(named);
-            }
-        }
-    }
-    built
+    Built::each(specs, |spec| provider(spec, context))
 }
 
 fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec<Problem>> {
@@ -75,8 +64,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
             let operation = Operation::named(tool.offer.name)?;
             let mut definition = define(spec, &entry, &root, tool, operation);
             if let Some(fault) = &obstacle {
-                definition.status = ToolStatus::Unavailable;
-                definition.unavailable = Some(fault.clone());
+                definition.withdraw(fault.clone());
             }
             Some(Tool { definition, operation })
         })
@@ -168,10 +156,6 @@ impl ToolProvider for FilesProvider {
 
     fn declared(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|tool| tool.definition.clone()).collect()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -14,10 +14,9 @@ use super::{answer, request, send as sending};
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
     Again, Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
-    ToolStatus,
 };
 use crate::net::client::{self, Settings};
-use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
@@ -78,8 +77,7 @@ fn complete(definition: &mut ToolDefinition, entry: &Entry, trust: &Trust) {
     let handed = entry.hands_out.iter();
     definition.touches.extend(handed.map(|(secret, place)| format!("sends {secret} in {place}")));
     if let Err(fault) = permit(trust) {
-        definition.status = ToolStatus::Unavailable;
-        definition.unavailable = Some(fault);
+        definition.withdraw(fault);
     }
 }
 
@@ -113,16 +111,8 @@ impl HttpProvider {
 
 #[async_trait]
 impl ToolProvider for HttpProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     fn declared(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|tool| tool.definition.clone()).collect()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

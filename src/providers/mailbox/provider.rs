@@ -10,8 +10,7 @@ use super::offers::{self, OFFERS, Operation};
 use super::post::Post;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
-    Event, Fault, Listing, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
-    ToolStatus,
+    Event, Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
 };
 use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
 use crate::providers::engines::choice::{self, Choice, Engines, Limits, Place};
@@ -40,18 +39,7 @@ struct MailboxProvider {
 /// Builds one provider for each entry.
 pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     let mut engines = Engines::default();
-    let mut built = Built { providers: Vec::new(), problems: Vec::new() };
-    for spec in specs {
-        match mailboxes(spec, context, &mut engines) {
-            Ok(provider) => built.providers.push(Arc::new(provider)),
-            Err(problems) => {
-                let name = spec.definition.name.full();
-                let named = problems.into_iter().map(|problem| problem.entry(name.clone()));
-                built.problems.extend(named);
-            }
-        }
-    }
-    built
+    Built::each(specs, |spec| mailboxes(spec, context, &mut engines))
 }
 
 fn mailboxes(
@@ -72,8 +60,7 @@ fn mailboxes(
     let define = |tool: &toolkit::Chosen| {
         let mut definition = offers::define(spec, tool, &choice);
         if let Some(fault) = &obstacle {
-            definition.status = ToolStatus::Unavailable;
-            definition.unavailable = Some(fault.clone());
+            definition.withdraw(fault.clone());
         }
         (definition, Operation::of(tool.offer))
     };
@@ -123,10 +110,6 @@ impl ToolProvider for MailboxProvider {
 
     fn declared(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|(definition, _)| definition.clone()).collect()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

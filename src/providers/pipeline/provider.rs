@@ -17,9 +17,8 @@ use crate::config::node::Node;
 use crate::config::spec::{ToolSpec, Trust};
 use crate::model::{
     Fault, JsonObject, Problem, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
-    ToolStatus,
 };
-use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
 use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the steps that entries name.
@@ -78,8 +77,7 @@ fn complete(spec: &ToolSpec, plan: &Plan) -> ToolDefinition {
         definition.speed = Speed::Slow;
     }
     if let Err(fault) = allowed(&definition, &spec.trust) {
-        definition.status = ToolStatus::Unavailable;
-        definition.unavailable = Some(fault);
+        definition.withdraw(fault);
     }
     definition
 }
@@ -111,16 +109,8 @@ fn arguments(definition: &ToolDefinition, given: &JsonObject) -> JsonObject {
 
 #[async_trait]
 impl ToolProvider for PipelineProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     fn declared(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|tool| tool.definition.clone()).collect()
-    }
-
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

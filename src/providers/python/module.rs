@@ -38,10 +38,6 @@ impl ModuleProvider {
 
 #[async_trait]
 impl ToolProvider for ModuleProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     /// One that stands for all of them: only the module knows its functions. It is what is listed
     /// as unavailable when the module cannot be imported.
     fn declared(&self) -> Vec<ToolDefinition> {

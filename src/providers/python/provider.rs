@@ -15,9 +15,7 @@ use super::runner::Runner;
 use super::wire::Op;
 use super::{answer, describe, installation, sources};
 use crate::config::spec::ToolSpec;
-use crate::model::{
-    Fault, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolStatus,
-};
+use crate::model::{Fault, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult};
 use crate::provider::{Built, KindContext, Listing, Preview, ToolProvider};
 use crate::providers::confinement::Sandbox;
 
@@ -77,8 +75,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
             &mut silent
         };
         if let Some(fault) = obstacle {
-            definition.status = ToolStatus::Unavailable;
-            definition.unavailable = Some(fault);
+            definition.withdraw(fault);
         }
         list.push(Tool { definition, entry, function });
     }
@@ -145,10 +142,6 @@ impl PythonProvider {
 
 #[async_trait]
 impl ToolProvider for PythonProvider {
-    fn component(&self) -> Option<&str> {
-        None
-    }
-
     fn declared(&self) -> Vec<ToolDefinition> {
         let described = |tool: &Tool| {
             let mut definition = tool.definition.clone();
@@ -190,8 +183,7 @@ impl ToolProvider for PythonProvider {
                     fill(&mut definition, described);
                 }
                 Some(Err(fault)) => {
-                    definition.status = ToolStatus::Unavailable;
-                    definition.unavailable = Some(fault);
+                    definition.withdraw(fault);
                 }
                 None => {}
             }

@@ -1,5 +1,6 @@
 //! Real programs: scripts for `/bin/sh` in a directory of their own.
 
+use crate::model::ToolStatus;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 use std::time::Duration;
