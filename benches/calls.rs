@@ -31,13 +31,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::assembly::{self, Options};
+use toolhost::assembly::{self, FrontEnd, Options};
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
 use toolhost::host::ToolHost;
-use toolhost::host::approval::NoApprover;
 use toolhost::host::request::{Arguments, CallRequest};
-use toolhost::model::EventSink;
 
 /// How often each side of a pair is measured.
 const ROUNDS: usize = 7;
@@ -218,8 +216,7 @@ impl Bench {
             root: Some(self.dir.join(name)),
         });
         let options = Options { files, ..Options::default() };
-        let nobody = Arc::new(NoApprover);
-        let built = assembly::assemble(&options, &environment, nobody, EventSink::nowhere());
+        let built = assembly::assemble(&options, &environment, FrontEnd::nobody());
         let built = built.unwrap_or_else(|fault| panic!("{fault}"));
         assert!(built.configuration.problems.is_empty(), "{:?}", built.configuration.problems);
         built.host

@@ -23,12 +23,12 @@ use crate::config::spec::{
 };
 use crate::history::{self, HistoryLog};
 use crate::host::ToolHost;
-use crate::host::approval::Approver;
+use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::listings::ListWatch;
 use crate::host::records::{Kept, RecorderSet};
 use crate::mcp::era::EraMemory;
-use crate::model::{EventSink, Fault};
+use crate::model::{EventSink, Fault, Inbox, NoInbox, TrafficSink};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
@@ -51,6 +51,31 @@ pub struct Options {
     pub require_record: bool,
     /// The least level of the log lines that servers are asked for; they may send others.
     pub log_level: Option<&'static str>,
+}
+
+/// What a front end brings: people who answer, and eyes.
+#[derive(Clone)]
+pub struct FrontEnd {
+    /// Asks before a call.
+    pub approver: Arc<dyn Approver>,
+    /// Answers what servers ask.
+    pub inbox: Arc<dyn Inbox>,
+    /// Hears what happens.
+    pub events: EventSink,
+    /// Sees what crosses the wires of servers.
+    pub traffic: TrafficSink,
+}
+
+impl FrontEnd {
+    /// Nobody is there: nothing is approved, questions are declined, nobody listens.
+    pub fn nobody() -> Self {
+        Self {
+            approver: Arc::new(NoApprover),
+            inbox: Arc::new(NoInbox),
+            events: EventSink::nowhere(),
+            traffic: TrafficSink::off(),
+        }
+    }
 }
 
 /// A host and what it was built from.
@@ -101,8 +126,7 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
 pub fn assemble(
     options: &Options,
     environment: &Arc<dyn Environment>,
-    approver: Arc<dyn Approver>,
-    events: EventSink,
+    front_end: FrontEnd,
 ) -> Result<Assembly, Fault> {
     let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
     stand_ins::apply(&mut configuration);
@@ -111,12 +135,13 @@ pub fn assemble(
     orphans::adopt();
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
-    let events = watch.sink(masker.events(events));
+    let events = watch.sink(masker.events(front_end.events.clone()));
+    let front_end = FrontEnd { events: events.clone(), ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
-        .providers(servers(&configuration, options, environment, &events))
+        .providers(servers(&configuration, options, environment, &front_end))
         .policy(configuration.policy.clone())
-        .approver(approver)
+        .approver(front_end.approver)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker)
         .routing_weights(
@@ -180,12 +205,14 @@ fn servers(
     configuration: &Configuration,
     options: &Options,
     environment: &Arc<dyn Environment>,
-    events: &EventSink,
+    front_end: &FrontEnd,
 ) -> Vec<Arc<dyn ToolProvider>> {
     let setup = McpSetup {
         environment: Arc::clone(environment),
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
-        events: events.clone(),
+        events: front_end.events.clone(),
+        inbox: Arc::clone(&front_end.inbox),
+        traffic: front_end.traffic.clone(),
         insecure: options.insecure,
         log_level: options.log_level,
     };

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
+use super::FrontEnd;
 use super::{Options, internal_providers, kind_words, secrets, servers, stand_ins};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
@@ -284,7 +285,7 @@ fn answered(servers_file: bool, extension: &str, text: &str) {
         let events = EventSink::nowhere();
         let options = Options { files, ..Options::default() };
         let mut providers = internal_providers(&mut configuration, false, &environment, &events);
-        providers.extend(servers(&configuration, &options, &environment, &events));
+        providers.extend(servers(&configuration, &options, &environment, &FrontEnd::nobody()));
         for provider in providers {
             for tool in provider.declared() {
                 assert!(!tool.name.full().is_empty());

@@ -18,15 +18,14 @@ use super::args::Cli;
 use super::commands::completions::VARIABLE;
 use super::output::door::Stop;
 use super::{records, save, views};
-use crate::assembly::{self, Assembly, Options};
+use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::catalogue::{Catalogue, filter};
 use crate::config;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
-use crate::host::approval::NoApprover;
 use crate::host::request::Reach;
-use crate::model::{EventSink, Fault, Origin, Source, ToolDefinition, ToolName};
+use crate::model::{Fault, Origin, Source, ToolDefinition, ToolName};
 use crate::util::segments::Backwards;
 use crate::util::text;
 
@@ -146,9 +145,8 @@ fn known() -> Known {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.
     let options = options(std::env::args_os());
-    let assemble = |options: &Options| {
-        assembly::assemble(options, &environment, Arc::new(NoApprover), EventSink::nowhere())
-    };
+    let assemble =
+        |options: &Options| assembly::assemble(options, &environment, FrontEnd::nobody());
     let profile = options.profile.clone();
     // A profile may be half typed.
     let assembly = assemble(&options).or_else(|_| assemble(&Options { profile: None, ..options }));

@@ -10,7 +10,7 @@ use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
 use super::prompt::{self, TerminalApprover};
-use crate::assembly::{self, Assembly, Options};
+use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
 use crate::config::trust_store::TrustStore;
@@ -131,12 +131,9 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Fault> {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
-        let assembly = assembly::assemble(
-            &self.options(),
-            &self.environment,
-            Arc::new(approver),
-            self.events(),
-        )?;
+        let front_end =
+            FrontEnd { approver: Arc::new(approver), events: self.events(), ..FrontEnd::nobody() };
+        let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));
         drop(host);

@@ -22,7 +22,7 @@ use super::lifecycle::Agreement;
 use super::message::{Message, Raw};
 use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport};
 use super::wire::Wire;
-use crate::model::{Era, Fault, FaultKind, JsonObject, Phase, Signal};
+use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, Phase, Signal};
 
 pub use super::handshake::{ConnectOptions, Opener};
 
@@ -48,6 +48,24 @@ pub struct RequestOptions {
     pub log_level: Option<&'static str>,
     /// The step, for messages.
     pub phase: Phase,
+    /// The tool call it is part of, for questions and the trace.
+    pub call: Option<CallId>,
+}
+
+impl RequestOptions {
+    /// A request that nobody watches, with these limits.
+    pub fn within(idle: Duration, total: Duration, phase: Phase) -> Self {
+        Self {
+            idle,
+            total,
+            cancel: CancellationToken::new(),
+            progress: None,
+            headers: Vec::new(),
+            log_level: None,
+            phase,
+            call: None,
+        }
+    }
 }
 
 /// A server that agreed to talk.
@@ -109,6 +127,7 @@ impl Connection {
             config: client_config(&agreement.version, &options.roots),
             roots: options.roots.clone(),
             events: options.events.clone(),
+            inbox: Arc::clone(&options.inbox),
         };
         let info = ServerPeerInfo::new(
             protocol_version(&agreement.version),

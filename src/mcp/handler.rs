@@ -12,7 +12,9 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 
-use crate::model::{Event, EventSink};
+use std::sync::Arc;
+
+use crate::model::{Ask, Event, EventSink, Inbox, Question, Reply};
 
 /// The client's side of the conversation.
 pub struct Handler {
@@ -24,6 +26,8 @@ pub struct Handler {
     pub roots: Vec<String>,
     /// Where questions are told.
     pub events: EventSink,
+    /// Who answers questions.
+    pub inbox: Arc<dyn Inbox>,
 }
 
 impl Handler {
@@ -42,16 +46,34 @@ impl rmcp::ClientHandler for Handler {
         request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        self.notice(match &request {
-            ElicitRequestParams::FormElicitationParams { message, .. } => {
-                format!("asked \"{message}\"; declined, such questions are not supported yet")
+        let (told, ask) = match request {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => (
+                format!("asked \"{message}\"; declined"),
+                Ask::Form {
+                    message,
+                    schema: serde_json::to_value(requested_schema).unwrap_or_default(),
+                },
+            ),
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (
+                format!("asked to open {url}; declined, nothing was opened"),
+                Ask::Open { message, url },
+            ),
+            _ => {
+                self.notice("asked a question of an unknown kind; declined".to_owned());
+                return Ok(ElicitResult::new(ElicitationAction::Decline));
             }
-            ElicitRequestParams::UrlElicitationParams { url, .. } => {
-                format!("asked to open {url}; declined, nothing was opened")
+        };
+        let question = Question { server: self.server.clone(), call: None, ask };
+        Ok(match self.inbox.ask(question).await {
+            Reply::Accept(content) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
-            _ => "asked a question of an unknown kind; declined".to_owned(),
-        });
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+            Reply::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+            Reply::Decline | Reply::Nobody => {
+                self.notice(told);
+                ElicitResult::new(ElicitationAction::Decline)
+            }
+        })
     }
 
     async fn list_roots(

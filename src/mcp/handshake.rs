@@ -17,7 +17,7 @@ use super::message::{self, Message, Reading};
 use super::session::{DOUBT_LENGTH, noise};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, EventSink, Fault, FaultKind};
+use crate::model::{Era, EventSink, Fault, FaultKind, Inbox, TrafficSink};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -49,6 +49,10 @@ pub struct ConnectOptions {
     pub roots: Vec<String>,
     /// Where events go.
     pub events: EventSink,
+    /// Who answers what the server asks.
+    pub inbox: Arc<dyn Inbox>,
+    /// Where what crosses the wire is shown.
+    pub traffic: TrafficSink,
 }
 
 /// The handshake over one wire, or two.

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
 use super::definition;
@@ -47,15 +46,7 @@ pub async fn tools(
     let mut seen = HashSet::new();
     for page_number in 1..=PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
-        let options = RequestOptions {
-            log_level: None,
-            idle: timeout.min(left),
-            total: left,
-            cancel: CancellationToken::new(),
-            progress: None,
-            headers: Vec::new(),
-            phase: Phase::List,
-        };
+        let options = RequestOptions::within(timeout.min(left), left, Phase::List);
         let params = cursor.as_ref().map_or_else(|| json!({}), |c| json!({ "cursor": c }));
         let page = match connection.request("tools/list", params, &options).await {
             Ok(raw) => raw,

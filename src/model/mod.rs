@@ -9,8 +9,10 @@ pub mod fault;
 pub mod listing;
 pub mod name;
 pub mod problem;
+pub mod question;
 pub mod result;
 pub mod server;
+pub mod traffic;
 
 pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
 pub use definition::{
@@ -21,8 +23,10 @@ pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
+pub use question::{Ask, Inbox, NoInbox, Question, Reply};
 pub use result::{CallMetadata, ToolResult, map_json};
 pub use server::{Era, ServerState, ServerStatus};
+pub use traffic::{Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -13,13 +13,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::connection::{ConnectOptions, Connection, Opener, RequestOptions};
 use super::lifecycle::MODERN;
 use super::wire::Wire;
 use crate::config::spec::ProtocolChoice;
-use crate::model::{EventSink, Fault, Phase};
+use crate::model::{EventSink, Fault, NoInbox, Phase, TrafficSink};
 use peer::{Peer, wire};
 
 /// The limit on starting in these tests.
@@ -34,6 +33,8 @@ fn options() -> ConnectOptions {
         probe_silence: true,
         roots: Vec::new(),
         events: EventSink::nowhere(),
+        inbox: Arc::new(NoInbox),
+        traffic: TrafficSink::off(),
     }
 }
 
@@ -77,13 +78,5 @@ fn initialized() -> Value {
 
 /// Ten seconds of silence, a minute in all.
 fn limits() -> RequestOptions {
-    RequestOptions {
-        idle: Duration::from_secs(10),
-        total: Duration::from_mins(1),
-        cancel: CancellationToken::new(),
-        progress: None,
-        headers: Vec::new(),
-        log_level: None,
-        phase: Phase::Call,
-    }
+    RequestOptions::within(Duration::from_secs(10), Duration::from_mins(1), Phase::Call)
 }

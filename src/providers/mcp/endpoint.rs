@@ -43,6 +43,8 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
         probe_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
         roots: spec.roots.clone(),
         events: setup.events.clone(),
+        inbox: Arc::clone(&setup.inbox),
+        traffic: setup.traffic.clone(),
     };
     let connection = Connection::open(&open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {

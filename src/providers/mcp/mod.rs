@@ -22,8 +22,8 @@ use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::{calling, headers, listing};
 use crate::model::{
-    Era, Event, EventSink, Fault, FaultKind, Listing, Phase, ServerState, ServerStatus, Signal,
-    ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
+    Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
 use crate::provider::{Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
@@ -46,6 +46,10 @@ pub struct McpSetup {
     pub eras: Arc<EraMemory>,
     /// Where events go.
     pub events: EventSink,
+    /// Who answers what servers ask.
+    pub inbox: Arc<dyn Inbox>,
+    /// Where what crosses the wires is shown; secrets are taken out behind it.
+    pub traffic: TrafficSink,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
     /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
@@ -293,6 +297,7 @@ impl ToolProvider for McpProvider {
             headers,
             log_level: self.setup.log_level,
             phase: Phase::Call,
+            call: Some(context.call_id.clone()),
         };
         let server = &self.spec.name;
         let mut result =
@@ -372,15 +377,7 @@ impl Server for McpProvider {
 
     async fn check(&self) -> ServerStatus {
         if let Ok(connection) = self.connection().await {
-            let options = RequestOptions {
-                idle: PING,
-                total: PING,
-                cancel: tokio_util::sync::CancellationToken::new(),
-                progress: None,
-                headers: Vec::new(),
-                log_level: None,
-                phase: Phase::Handshake,
-            };
+            let options = RequestOptions::within(PING, PING, Phase::Handshake);
             let method = match connection.agreement.era {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",

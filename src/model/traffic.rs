@@ -1,0 +1,132 @@
+//! What goes over the wire between toolhost and a server, for whoever looks at it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::call::CallId;
+
+/// One thing that crossed a wire, or happened to it, in the order in which it did.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// The server's name in the files.
+    pub server: String,
+    /// Counts up from 1 for each server in one run, so that a gap can be seen.
+    pub sequence: u64,
+    /// When, since the Unix epoch.
+    pub at: Duration,
+    /// The tool call it belongs to, when it belongs to one.
+    pub call: Option<CallId>,
+    /// What it was.
+    pub what: Passed,
+}
+
+/// Which way something went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From toolhost to the server.
+    Sent,
+    /// From the server to toolhost.
+    Received,
+}
+
+/// What crossed a wire, or happened to it.
+#[derive(Debug, Clone)]
+pub enum Passed {
+    /// A message, or what should have been one.
+    Message {
+        /// Which way.
+        direction: Direction,
+        /// Its bytes exactly as they crossed, the line end removed.
+        bytes: Bytes,
+        /// What it is, as far as a glance tells.
+        glance: Glance,
+        /// For an answer: how long it took since its request was sent.
+        latency: Option<Duration>,
+    },
+    /// The head of an HTTP request or response. Credentials are replaced before it comes here.
+    Head {
+        /// Which way.
+        direction: Direction,
+        /// `POST http://…/mcp` or `200 OK`.
+        line: String,
+        /// Name and value, in order.
+        headers: Vec<(String, String)>,
+        /// For a response: how long it took since the request was sent.
+        latency: Option<Duration>,
+    },
+    /// A line on the standard error of a child process.
+    Stderr(String),
+    /// Something that is no message: a banner on stdout, a comment of an event stream.
+    Noise(String),
+    /// The wire was opened: the command line or address, without secrets.
+    Opened(String),
+    /// The wire is gone, and why.
+    Closed(String),
+}
+
+/// What a message is, without looking deep into it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Glance {
+    /// A request.
+    Request {
+        /// Its id.
+        id: Value,
+        /// Its method.
+        method: String,
+    },
+    /// An answer.
+    Answer {
+        /// The id it names.
+        id: Value,
+        /// The method of the request it answers, when that is known.
+        method: Option<String>,
+        /// Whether it is an error.
+        error: bool,
+    },
+    /// A notification.
+    Notification {
+        /// Its method.
+        method: String,
+    },
+    /// Nothing that can be told apart.
+    Unknown,
+}
+
+/// Where traffic is shown or saved. Nobody looks unless somebody asked to: check
+/// [`TrafficSink::is_on`] before anything is prepared for it.
+#[derive(Clone, Default)]
+pub struct TrafficSink(Option<Arc<dyn Fn(Traffic) + Send + Sync>>);
+
+impl TrafficSink {
+    /// A sink that hands each item to `deliver`. It is called in order, on the path of every
+    /// message: it must be quick.
+    pub fn new(deliver: impl Fn(Traffic) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(deliver)))
+    }
+
+    /// A sink that nobody looks at.
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Whether anybody looks.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Hands one item over.
+    pub fn emit(&self, traffic: Traffic) {
+        if let Some(deliver) = &self.0 {
+            deliver(traffic);
+        }
+    }
+}
+
+impl std::fmt::Debug for TrafficSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TrafficSink({})", if self.is_on() { "on" } else { "off" })
+    }
+}
