@@ -6,6 +6,7 @@
 
 pub mod calling;
 pub mod connection;
+pub mod credentials;
 mod definition;
 pub mod era;
 mod few;
