@@ -18,6 +18,7 @@ pub mod message;
 mod session;
 #[cfg(test)]
 mod tests;
+pub mod tracer;
 pub mod transport;
 pub mod wire;
 

@@ -23,6 +23,7 @@ mod body;
 mod departing;
 mod events;
 mod headers;
+mod heads;
 mod post;
 mod queue;
 mod redact;
@@ -48,6 +49,7 @@ pub use headers::header_text;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 
+use self::heads::Heads;
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
 use self::running::{Running, locked};
@@ -78,6 +80,7 @@ struct Shared {
     running: Running,
     outbox: Outbox,
     secrets: Redactor,
+    heads: Heads,
     closed: CancellationToken,
 }
 
@@ -96,6 +99,7 @@ impl HttpWire {
             // The user wrote this address and nobody else can change it.
             link_local: true,
         };
+        let heads = Heads::new(target.tracer, &checked.headers);
         let client = client::build(&target.url, &settings, checked.headers)?;
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
@@ -112,6 +116,7 @@ impl HttpWire {
             running: Running::default(),
             outbox,
             secrets: checked.secrets,
+            heads,
             closed: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
@@ -193,6 +198,7 @@ impl Wire for HttpWire {
     async fn close(&self) {
         self.shared.closed.cancel();
         self.shared.farewell().await;
+        self.shared.heads.tracer.closed("ended by toolhost");
     }
 }
 

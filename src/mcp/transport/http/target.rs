@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::redact::Redactor;
+use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
 use crate::net::address::{is_near, show};
@@ -40,6 +41,8 @@ pub struct HttpTarget {
     pub insecure: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
+    /// Is told what crosses the wire.
+    pub tracer: Tracer,
 }
 
 /// Bounds on what an HTTP server may do.
@@ -105,6 +108,7 @@ impl HttpTarget {
             bearer: None,
             insecure: false,
             limits: HttpLimits::default(),
+            tracer: Tracer::off(),
         }
     }
 
