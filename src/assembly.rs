@@ -136,7 +136,8 @@ pub fn assemble(
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
     let events = watch.sink(masker.events(front_end.events.clone()));
-    let front_end = FrontEnd { events: events.clone(), ..front_end };
+    let traffic = masker.traffic(front_end.traffic.clone());
+    let front_end = FrontEnd { events: events.clone(), traffic, ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &front_end))

@@ -7,11 +7,14 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
+use super::commands::{
+    audit, call, completions, config, history, inspect, list, servers, trace, trust,
+};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
 use super::output::{ColourChoice, Door, Format, Label, Line, Page};
+use super::trace::EVERYTHING;
 use crate::model::Fault;
 
 /// The end of `--help`.
@@ -113,6 +116,21 @@ pub struct Global {
     /// Refuse a call that cannot be recorded in the audit log
     #[arg(long, global = true)]
     pub require_record: bool,
+    /// Show what crosses the wires of servers on standard error: everything, or messages of some
+    /// methods, such as --trace='tools/*,ping'
+    #[arg(
+        long,
+        value_name = "METHODS",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = EVERYTHING
+    )]
+    pub trace: Option<Vec<String>>,
+    /// Save all that crosses the wires of servers to this file, for replay
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub trace_save: Option<PathBuf>,
 }
 
 impl Global {
@@ -147,6 +165,8 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
+    /// Connect to a server and show everything that crosses the wire.
+    Trace(trace::TraceArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
@@ -172,6 +192,7 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost trace SERVER", "everything that crosses its wire"),
         ("toolhost history", "calls of the past: show, replay, diff"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),

@@ -10,6 +10,7 @@ use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
 use super::prompt::{self, TerminalApprover};
+use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
@@ -31,6 +32,8 @@ pub struct Context {
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
+    /// Who looks at the wires of servers.
+    pub watchers: Watchers,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
@@ -51,7 +54,8 @@ impl Context {
     /// The context of one run.
     pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
         let cancel = CancellationToken::new();
-        Self { global, door, environment, cancel, host: Mutex::default() }
+        let watchers = Watchers::new(&global, &door);
+        Self { global, door, environment, cancel, watchers, host: Mutex::default() }
     }
 
     /// The host that was built, to be closed.
@@ -131,8 +135,13 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Fault> {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
-        let front_end =
-            FrontEnd { approver: Arc::new(approver), events: self.events(), ..FrontEnd::nobody() };
+        let traffic = self.watchers.sink(&self.door)?;
+        let front_end = FrontEnd {
+            approver: Arc::new(approver),
+            events: self.events(),
+            traffic,
+            ..FrontEnd::nobody()
+        };
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));

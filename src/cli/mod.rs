@@ -16,4 +16,5 @@ pub mod prompt;
 pub mod records;
 pub mod save;
 pub mod signals;
+pub mod trace;
 pub mod views;

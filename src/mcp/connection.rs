@@ -165,6 +165,9 @@ impl Connection {
         if !options.headers.is_empty() {
             request.extensions_mut().insert(ParamHeaders(options.headers.clone()));
         }
+        if let Some(call) = &options.call {
+            request.extensions_mut().insert(call.clone());
+        }
         let mut settings = PeerRequestOptions::no_options();
         if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
             let mut meta = JsonObject::new();

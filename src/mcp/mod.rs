@@ -19,6 +19,7 @@ pub mod message;
 mod session;
 #[cfg(test)]
 mod tests;
+pub mod tracer;
 pub mod transport;
 pub mod wire;
 

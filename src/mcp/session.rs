@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
-use crate::model::{Event, EventSink, Fault, ListOwner, LogLevel};
+use crate::model::{CallId, Event, EventSink, Fault, ListOwner, LogLevel};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
@@ -548,8 +548,12 @@ fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
 fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
     let bytes = serde_json::to_vec(item)
         .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
+    let mut call = None;
     let kind = match item {
         JsonRpcMessage::Request(request) => {
+            if let ClientRequest::CustomRequest(custom) = &request.request {
+                call = custom.extensions().get::<CallId>().cloned();
+            }
             let (method, name, headers) = describe(&request.request);
             let id = serde_json::to_value(&request.id).unwrap_or_default();
             FrameKind::Request { id, method, name, headers }
@@ -567,7 +571,7 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
         },
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
     };
-    Ok(Frame { bytes: bytes.into(), kind })
+    Ok(Frame { bytes: bytes.into(), kind, call })
 }
 
 /// Method, name and extra headers of a request. All of ours are custom ones to the SDK.

@@ -8,4 +8,5 @@ pub mod history;
 pub mod inspect;
 pub mod list;
 pub mod servers;
+pub mod trace;
 pub mod trust;

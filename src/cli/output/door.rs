@@ -226,6 +226,16 @@ impl Door {
         self.err.say(self.err.palette.page(page).as_bytes());
     }
 
+    /// The width to lay a page for stderr out for; `None` means no limit.
+    pub fn talk_width(&self) -> Option<usize> {
+        self.err.width
+    }
+
+    /// Writes a value to stderr as one line of JSON, whatever `-q` says.
+    pub fn tell_value(&self, value: &impl Serialize) {
+        self.err.say((json::compact(value) + "\n").as_bytes());
+    }
+
     /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
     pub fn transient(&self, line: &Line) {
         if !self.repaints || self.wishes.quiet {

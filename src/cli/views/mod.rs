@@ -10,6 +10,7 @@ pub mod history;
 pub mod outcome;
 pub mod server;
 pub mod tool;
+pub mod traffic;
 
 use std::time::Duration;
 

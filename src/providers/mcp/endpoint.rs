@@ -13,6 +13,8 @@ use super::McpSetup;
 use crate::config::environment::Environment;
 use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
+use crate::mcp::era;
+use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
@@ -32,9 +34,13 @@ const PASSED_ON: [&str; 10] =
 ///
 /// # Errors
 /// Why it cannot be started or reached, or does not agree.
-pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, Fault> {
+pub async fn connect(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    tracer: &Tracer,
+) -> Result<Connection, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
-    let (open, key) = opener(spec, setup).map_err(named)?;
+    let (open, key) = opener(spec, setup, tracer).map_err(named)?;
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: spec.protocol,
@@ -44,7 +50,6 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
         roots: spec.roots.clone(),
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
-        traffic: setup.traffic.clone(),
     };
     let connection = Connection::open(&open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {
@@ -59,7 +64,8 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
 }
 
 /// What opens a wire to the endpoint, and the key its era is remembered by.
-fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault> {
+fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opener, String), Fault> {
+    let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
     match &spec.endpoint {
         Endpoint::Stdio { command, args, env, env_keys, cwd } => {
             let mut variables = environment(setup.environment.as_ref(), env_keys);
@@ -86,16 +92,24 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
             };
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
+                tracer.opened(&place);
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
                     .transpose()?;
-                let wire = StdioWire::start(&program, confinement.as_ref(), Grace::default())
-                    .map_err(|error| {
-                        confinement::not_started(&error, |error| {
-                            format!("cannot start '{}': {error}", program.path.display())
-                        })
-                    })?;
+                let wire = StdioWire::start(
+                    &program,
+                    confinement.as_ref(),
+                    Grace::default(),
+                    tracer.clone(),
+                )
+                .map_err(|error| {
+                    let fault = confinement::not_started(&error, |error| {
+                        format!("cannot start '{}': {error}", program.path.display())
+                    });
+                    tracer.closed(fault.message());
+                    fault
+                })?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
             Ok((open, key))
@@ -110,10 +124,13 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
                 },
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),
+                tracer: tracer.clone(),
             };
             let key = era::key(&[url.as_str()]);
-            let open: Opener =
-                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
+            let open: Opener = Arc::new(move || {
+                tracer.opened(&place);
+                Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
+            });
             Ok((open, key))
         }
     }

@@ -20,6 +20,7 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
+use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, headers, listing};
 use crate::model::{
     Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
@@ -60,6 +61,8 @@ pub struct McpSetup {
 pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
+    /// One for all connections, so that what crosses them is numbered in one row.
+    tracer: Tracer,
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
@@ -87,6 +90,7 @@ impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
         Self {
+            tracer: Tracer::new(&spec.name, setup.traffic.clone()),
             spec,
             setup,
             slot: tokio::sync::Mutex::default(),
@@ -117,7 +121,7 @@ impl McpProvider {
             return Err(fault);
         }
         self.set_state(ServerState::Starting);
-        match endpoint::connect(&self.spec, &self.setup).await {
+        match endpoint::connect(&self.spec, &self.setup, &self.tracer).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));

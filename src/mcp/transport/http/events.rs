@@ -181,7 +181,7 @@ impl Shared {
     fn stream(&self, body: Body) -> Stream {
         Stream {
             body,
-            parser: Parser::new(self.limits.message),
+            parser: Parser::new(self.limits.message).with_comments(self.heads.tracer.is_on()),
             items: VecDeque::new(),
             bulk: self.outbox.bulk(),
         }
@@ -206,7 +206,9 @@ impl Shared {
     ) -> Result<End, Fault> {
         loop {
             while let Some(item) = stream.items.pop_front() {
+                self.trace(&item);
                 let event = match item {
+                    Item::Comment(_) => continue,
                     Item::Retry(wait) => {
                         trail.retry = Some(wait);
                         continue;
@@ -215,6 +217,7 @@ impl Shared {
                 };
                 let Some(message) = trail.take(event) else { continue };
                 let seen = request.map(|(id, _)| glance(&message, id));
+                self.heads.tracer.received(&message, request.map(|(id, _)| id));
                 let stream_of = request.map(|(id, _)| id.clone());
                 self.push(Arrival::Message { bytes: message, stream_of }).await;
                 match seen {
@@ -246,6 +249,29 @@ impl Shared {
             if fed.is_err() {
                 return Ok(End::Broken(too_large(self.limits.message)));
             }
+        }
+    }
+
+    /// Reports what an event stream carries beside messages.
+    fn trace(&self, item: &Item) {
+        if !self.heads.tracer.is_on() {
+            return;
+        }
+        let text = match item {
+            Item::Comment(text) => format!(":{text}"),
+            Item::Retry(wait) => format!("retry: {}", wait.as_millis()),
+            Item::Event(Event { id, kind, data }) => {
+                let id = id.as_ref().map(|id| format!("id: {id}"));
+                // The data of a message is reported as the message it is.
+                let other = !is_message(kind.as_deref(), data) && !data.is_empty();
+                let data = other.then(|| format!("data: {}", String::from_utf8_lossy(data)));
+                let kind = kind.as_deref().filter(|kind| *kind != "message");
+                let kind = kind.map(|kind| format!("event: {kind}"));
+                [id, kind, data].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+        };
+        if !text.is_empty() {
+            self.heads.tracer.noise(&text, None);
         }
     }
 
@@ -297,10 +323,14 @@ impl Trail {
         if let Some(id) = event.id {
             self.last_id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
         }
-        let message = event.kind.is_none_or(|kind| kind.is_empty() || kind == "message");
-        let empty = event.data.iter().all(u8::is_ascii_whitespace);
-        (message && !empty).then_some(event.data)
+        is_message(event.kind.as_deref(), &event.data).then_some(event.data)
     }
+}
+
+/// Whether an event of this type and data carries a message.
+fn is_message(kind: Option<&str>, data: &[u8]) -> bool {
+    let message = kind.is_none_or(|kind| kind.is_empty() || kind == "message");
+    message && !data.iter().all(u8::is_ascii_whitespace)
 }
 
 #[cfg(test)]

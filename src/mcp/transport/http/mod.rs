@@ -25,6 +25,7 @@ mod departing;
 mod events;
 mod gate;
 mod headers;
+mod heads;
 mod post;
 mod queue;
 mod redact;
@@ -51,6 +52,7 @@ pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 
 use self::gate::Gate;
+use self::heads::Heads;
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
 use self::running::{Running, locked};
@@ -80,6 +82,7 @@ struct Shared {
     running: Running,
     outbox: Outbox,
     secrets: Redactor,
+    heads: Heads,
     closed: CancellationToken,
 }
 
@@ -98,6 +101,7 @@ impl HttpWire {
             // The user wrote this address and nobody else can change it.
             link_local: true,
         };
+        let heads = Heads::new(target.tracer, &checked.headers);
         let client = client::build(&target.url, &settings, checked.headers)?;
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
@@ -114,6 +118,7 @@ impl HttpWire {
             running: Running::default(),
             outbox,
             secrets: checked.secrets,
+            heads,
             closed: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
@@ -195,6 +200,7 @@ impl Wire for HttpWire {
     async fn close(&self) {
         self.shared.closed.cancel();
         self.shared.farewell().await;
+        self.shared.heads.tracer.closed("ended by toolhost");
     }
 }
 

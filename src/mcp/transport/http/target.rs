@@ -12,6 +12,7 @@ use url::Url;
 
 use super::redact::Redactor;
 use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
 use crate::net::address::{is_near, show};
@@ -42,6 +43,8 @@ pub struct HttpTarget {
     pub insecure: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
+    /// Is told what crosses the wire.
+    pub tracer: Tracer,
 }
 
 /// Bounds on what an HTTP server may do.
@@ -107,6 +110,7 @@ impl HttpTarget {
             credentials: credentials::none(),
             insecure: false,
             limits: HttpLimits::default(),
+            tracer: Tracer::off(),
         }
     }
 

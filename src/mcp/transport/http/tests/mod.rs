@@ -50,6 +50,7 @@ fn request(id: u64, method: &str) -> Frame {
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
     Frame {
         bytes: Bytes::from(body.to_string()),
+        call: None,
         kind: FrameKind::Request {
             id: json!(id),
             method: method.to_owned(),
@@ -63,6 +64,7 @@ fn notification(method: &str, cancels: Option<Value>) -> Frame {
     let body = json!({ "jsonrpc": "2.0", "method": method });
     Frame {
         bytes: Bytes::from(body.to_string()),
+        call: None,
         kind: FrameKind::Notification { method: method.to_owned(), cancels },
     }
 }
