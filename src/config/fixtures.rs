@@ -101,8 +101,8 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
                 env.keys().collect::<Vec<_>>(),
                 cwd.display()
             ),
-            Endpoint::Http { url, headers, auth } => format!(
-                "{url} headers={:?} auth={auth:?}",
+            Endpoint::Http { url, socket, transport, headers, auth } => format!(
+                "{url} over={socket:?} {transport:?} headers={:?} auth={auth:?}",
                 headers.iter().map(|(name, _)| name).collect::<Vec<_>>()
             ),
         };

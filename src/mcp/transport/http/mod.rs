@@ -1,6 +1,6 @@
-//! Streamable HTTP: our own client wire, for both protocol eras.
+//! Streamable HTTP: our own client wire, for both protocol eras; and the transport it replaced.
 //!
-//! Owns: [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
+//! Owns: [`SseWire`] (see `with_sse`) and [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
 //! and the classification of everything that can go wrong into faults. Never does: parse what is
 //! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
 //! request, follow an address a server names elsewhere, or log in.
@@ -31,10 +31,12 @@ mod session;
 mod sse;
 mod status;
 mod target;
+mod with_sse;
 
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -47,6 +49,7 @@ use url::Url;
 pub use headers::header_text;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
+pub use with_sse::SseWire;
 
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
@@ -54,7 +57,7 @@ use self::running::{Running, locked};
 use self::session::Session;
 use crate::mcp::wire::{Arrival, Frame, FrameKind, Vitals, Wire};
 use crate::model::{Era, Fault};
-use crate::net::client;
+use crate::net::{client, trouble};
 
 /// A wire to one Streamable HTTP server.
 pub struct HttpWire {
@@ -67,6 +70,8 @@ struct Shared {
     client: reqwest::Client,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
+    /// The Unix socket that stands in for the URL's host.
+    socket: Option<PathBuf>,
     limits: HttpLimits,
     session: Mutex<Session>,
     /// The first POST may try another path.
@@ -88,6 +93,13 @@ impl HttpWire {
     /// When the target is not acceptable (scheme, header names, credentials over plain HTTP) or
     /// the system's certificates cannot be loaded.
     pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
+        let (shared, inbox) = Shared::new(target)?;
+        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+    }
+}
+
+impl Shared {
+    fn new(target: HttpTarget) -> Result<(Self, Inbox), Fault> {
         let checked = target.check()?;
         let authorized = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
         let settings = client::Settings {
@@ -96,14 +108,20 @@ impl HttpWire {
             // The user wrote this address and nobody else can change it.
             link_local: true,
         };
-        let client = client::build(&target.url, &settings, checked.headers)?;
+        let client = match &target.socket {
+            Some(socket) => {
+                client::over_socket(socket, &target.url, &settings, checked.headers)?
+            }
+            None => client::build(&target.url, &settings, checked.headers)?,
+        };
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
             outbox.note(warning);
         }
-        let shared = Shared {
+        let shared = Self {
             client,
             url: Mutex::new(target.url),
+            socket: target.socket,
             limits: target.limits,
             session: Mutex::new(Session::default()),
             may_guess: AtomicBool::new(true),
@@ -114,11 +132,9 @@ impl HttpWire {
             secrets: checked.secrets,
             closed: CancellationToken::new(),
         };
-        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+        Ok((shared, inbox))
     }
-}
 
-impl Shared {
     /// Pushes an arrival, without the secrets it may quote.
     async fn push(&self, arrival: Arrival) {
         self.outbox.push(self.secrets.clean_arrival(arrival)).await;
@@ -127,6 +143,23 @@ impl Shared {
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
     fn note(&self, text: &str) {
         self.outbox.note(self.secrets.clean(text));
+    }
+
+    /// Why no response came.
+    fn no_response(&self, error: &reqwest::Error, url: &Url) -> Fault {
+        let connect = self.limits.connect;
+        match &self.socket {
+            Some(socket) => trouble::no_response_over(error, socket, url, connect),
+            None => trouble::no_response(error, url, connect),
+        }
+    }
+
+    /// Says over which socket something was refused: the URL does not.
+    fn placed(&self, fault: Fault) -> Fault {
+        match &self.socket {
+            Some(socket) => fault.detail(trouble::over(socket)),
+            None => fault,
+        }
     }
 
     /// Why a request has no outcome.

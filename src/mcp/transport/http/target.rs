@@ -3,6 +3,7 @@
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -27,11 +28,13 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
-/// Where a Streamable HTTP server is and how to speak to it.
+/// Where a server is and how to speak HTTP to it.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     /// The endpoint, as the user wrote it; `http` or `https`.
     pub url: Url,
+    /// The Unix socket everything is asked for over, in place of the URL's host.
+    pub socket: Option<PathBuf>,
     /// Headers of every request. Names of the protocol's own headers are refused.
     pub headers: Vec<(String, SecretString)>,
     /// Sent as `Authorization: Bearer`.
@@ -101,6 +104,7 @@ impl HttpTarget {
     pub fn new(url: Url) -> Self {
         Self {
             url,
+            socket: None,
             headers: Vec::new(),
             bearer: None,
             insecure: false,
