@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
     use crate::config::node::{Node, NodeValue, Position, SourceText};
-    use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec, ToolSpec};
+    use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec, ToolSpec};
     use crate::model::{Origin, Source, ToolDefinition, ToolName};
 
     fn ask(name: &str) -> Trust {
@@ -351,6 +351,8 @@ mod tests {
             description: None,
             endpoint: Endpoint::Http {
                 url: url::Url::parse("http://localhost/").unwrap(),
+                socket: None,
+                transport: HttpTransport::Auto,
                 headers: Vec::new(),
                 auth: AuthSpec::None,
             },

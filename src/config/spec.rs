@@ -251,15 +251,31 @@ pub enum Endpoint {
         /// Its working directory.
         cwd: PathBuf,
     },
-    /// Streamable HTTP.
+    /// An address.
     Http {
-        /// The endpoint.
+        /// The endpoint; over a socket its host is `localhost`.
         url: url::Url,
+        /// The Unix socket it is asked for over, in place of the URL's host.
+        socket: Option<PathBuf>,
+        /// Which of HTTP's two transports.
+        transport: HttpTransport,
         /// Headers of every request.
         headers: Vec<(String, SecretString)>,
         /// How to authenticate.
         auth: AuthSpec,
     },
+}
+
+/// Which of the two transports over HTTP a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpTransport {
+    /// Streamable HTTP, and when the server refuses that, HTTP+SSE.
+    #[default]
+    Auto,
+    /// Streamable HTTP.
+    Streamable,
+    /// HTTP+SSE, as it was until 2024-11-05.
+    Sse,
 }
 
 /// How to authenticate at an HTTP server.

@@ -60,7 +60,7 @@ pub struct ServerStatus {
     pub description: Option<String>,
     /// Where it is in its life.
     pub state: ServerState,
-    /// `stdio` or `http`.
+    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE).
     pub transport: &'static str,
     /// The command line or URL.
     pub endpoint: String,

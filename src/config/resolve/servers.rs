@@ -7,8 +7,10 @@ use crate::config::expand::has_reference;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
-use crate::config::spec::{AuthSpec, Endpoint, FileRole, ProtocolChoice, ServerSpec, Trust};
-use crate::config::trust;
+use crate::config::spec::{
+    AuthSpec, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
+};
+use crate::config::{socket, trust};
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
 
 /// Resolves a whole file of servers.
@@ -180,6 +182,13 @@ fn resolve(
                 let words = "auto, legacy, 2026-07-28";
                 let choice = findings.take(one_of(value, "protocol", words, protocol));
                 spec.protocol = choice.unwrap_or_default();
+                let sse = HttpTransport::Sse;
+                if spec.protocol == ProtocolChoice::Modern
+                    && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
+                {
+                    let message = "the transport sse ended before this protocol; it is legacy";
+                    findings.error(value.place(), message);
+                }
             }
             "timeout" => spec.timeout = findings.take(limit(value)),
             "max_total" => spec.max_total = findings.take(limit(value)),
@@ -388,7 +397,8 @@ impl Said {
     }
 }
 
-/// A program is asked about, and so is an address that would receive credentials.
+/// A program is asked about, and so is an address that would receive credentials, and a socket:
+/// who listens there knows the user by it, and may do whatever the user may ask for.
 fn decide(
     spec: &ServerSpec,
     said: &Said,
@@ -411,14 +421,20 @@ fn decide(
             lines.extend(trust::program_lines(&argv, file));
             lines
         }
-        Endpoint::Http { url, headers, auth } => {
+        Endpoint::Http { url, socket, headers, auth, .. } => {
             let bearer = matches!(auth, AuthSpec::Bearer { .. });
-            if headers.is_empty() && !bearer && said.address.is_none() {
+            if headers.is_empty() && !bearer && said.address.is_none() && socket.is_none() {
                 return Trust::Trusted;
             }
             // What the variable holds is not shown and not kept.
-            let address = said.address.as_deref().unwrap_or(url.as_str());
-            let mut lines = vec![format!("address: {address}")];
+            let mut lines = vec![match (&said.address, socket) {
+                (Some(written), _) => format!("address: {written}"),
+                (None, Some(socket)) => format!("address: {}", socket::show(socket, url)),
+                (None, None) => format!("address: {url}"),
+            }];
+            if socket.is_some() {
+                lines.push("speaks over a local socket, with your rights".to_owned());
+            }
             if !headers.is_empty() {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 lines.push(format!("sends headers: {}", names.join(", ")));

@@ -9,13 +9,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use secrecy::ExposeSecret as _;
 
+use tokio::time::Instant;
+
 use super::McpSetup;
 use crate::config::environment::Environment;
-use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::config::socket;
+use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
-use crate::mcp::era;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
+use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
 use crate::mcp::{credentials, era};
@@ -38,20 +40,65 @@ pub async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
-) -> Result<Connection, Fault> {
+) -> Result<Opened, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
-    let (open, key) = opener(spec, setup, tracer).map_err(named)?;
+    let begun = Instant::now();
+    let limit = spec.start_timeout.unwrap_or(START);
+    let newer = way(spec, setup, tracer, false).map_err(named)?;
+    let fault = match open(&newer, spec, setup, limit).await {
+        Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
+        Err(fault) => fault,
+    };
+    if !(is_open(spec) && may_be_older(&fault)) {
+        return Err(fault);
+    }
+    let older = way(spec, setup, tracer, true).map_err(named)?;
+    match open(&older, spec, setup, limit.saturating_sub(begun.elapsed())).await {
+        Ok(connection) => {
+            connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
+            Ok(Opened { connection, transport: older.transport })
+        }
+        Err(second) => {
+            Err(fault.detail(format!("HTTP+SSE was tried as well: {}", second.message())))
+        }
+    }
+}
+
+/// A connection, and by what it was made.
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
+    pub transport: &'static str,
+}
+
+/// One way to reach a server.
+struct Way {
+    /// Opens a wire.
+    open: Opener,
+    /// What its era is remembered by.
+    key: String,
+    transport: &'static str,
+    protocol: ProtocolChoice,
+}
+
+async fn open(
+    way: &Way,
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    start_timeout: Duration,
+) -> Result<Connection, Fault> {
     let options = ConnectOptions {
         server: spec.name.clone(),
-        protocol: spec.protocol,
-        remembered: setup.eras.recall(&key),
-        start_timeout: spec.start_timeout.unwrap_or(START),
+        protocol: way.protocol,
+        remembered: setup.eras.recall(&way.key),
+        start_timeout,
         probe_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
         roots: spec.roots.clone(),
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
     };
-    let connection = Connection::open(&open, options).await.map_err(|fault| {
+    let connection = Connection::open(&way.open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {
             (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
                 fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
@@ -59,13 +106,26 @@ pub async fn connect(
             _ => fault,
         }
     })?;
-    setup.eras.remember(&key, connection.agreement.era);
+    setup.eras.remember(&way.key, connection.agreement.era);
     Ok(connection)
 }
 
-/// What opens a wire to the endpoint, and the key its era is remembered by.
-fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opener, String), Fault> {
+/// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
+/// statuses of the specification's rule for backwards compatibility.
+fn may_be_older(fault: &Fault) -> bool {
+    let status = fault.evidence().and_then(|evidence| evidence.get("http_status")?.as_u64());
+    matches!(status, Some(400 | 404 | 405))
+}
+
+/// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
+fn way(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    tracer: &Tracer,
+    older: bool,
+) -> Result<Way, Fault> {
     let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
+    let protocol = spec.protocol;
     match &spec.endpoint {
         Endpoint::Stdio { command, args, env, env_keys, cwd } => {
             let mut variables = environment(setup.environment.as_ref(), env_keys);
@@ -112,11 +172,12 @@ fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opene
                 })?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
-            Ok((open, key))
+            Ok(Way { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, headers, auth } => {
+        Endpoint::Http { url, socket, transport, headers, auth } => {
             let target = HttpTarget {
                 url: url.clone(),
+                socket: socket.clone(),
                 headers: headers.clone(),
                 credentials: match auth {
                     AuthSpec::None => credentials::none(),
@@ -126,13 +187,42 @@ fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opene
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
             };
-            let key = era::key(&[url.as_str()]);
-            let open: Opener = Arc::new(move || {
+            if *transport == HttpTransport::Sse || older {
+                // Its only lifecycle: there is nothing to find out.
+                let (key, protocol) = (era::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
+                let open: Opener = Arc::new(move || {
+                    tracer.opened(&place);
+                    Ok(Arc::new(SseWire::connect(target.clone())?) as Arc<dyn Wire>)
+                });
+                return Ok(Way { open, key, transport: "sse", protocol });
+            }
+            let open: Opener =
+                Arc::new(move || {
                 tracer.opened(&place);
                 Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
             });
-            Ok((open, key))
+            let key = match socket {
+                Some(socket) => era::key(&[&socket::show(socket, url)]),
+                None => era::key(&[url.as_str()]),
+            };
+            Ok(Way { open, key, transport: self::transport(&spec.endpoint), protocol })
         }
+    }
+}
+
+/// Whether the entry leaves it open which transport over HTTP its server speaks.
+fn is_open(spec: &ServerSpec) -> bool {
+    let modern = spec.protocol == ProtocolChoice::Modern;
+    !modern && matches!(spec.endpoint, Endpoint::Http { transport: HttpTransport::Auto, .. })
+}
+
+/// By what a server is reached, as far as its entry says.
+pub fn transport(endpoint: &Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Stdio { .. } => "stdio",
+        Endpoint::Http { transport: HttpTransport::Sse, .. } => "sse",
+        Endpoint::Http { socket: Some(_), .. } => "unix",
+        Endpoint::Http { .. } => "http",
     }
 }
 
@@ -182,6 +272,7 @@ pub fn describe(endpoint: &Endpoint) -> String {
             let words = std::iter::once(command).chain(args);
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
+        Endpoint::Http { url, socket: Some(socket), .. } => socket::show(socket, url),
         Endpoint::Http { url, .. } => {
             let mut url = url.clone();
             if url.password().is_some() {

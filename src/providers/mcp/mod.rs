@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::config::environment::Environment;
-use crate::config::spec::{Endpoint, ServerSpec};
+use crate::config::spec::ServerSpec;
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::tracer::Tracer;
@@ -76,6 +76,8 @@ struct Known {
     connection: Option<Arc<Connection>>,
     listed: Option<Listed>,
     ping: Option<Duration>,
+    /// By what the newest connection was made.
+    transport: Option<&'static str>,
 }
 
 /// A listing and the moment it was true.
@@ -122,12 +124,13 @@ impl McpProvider {
         }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup, &self.tracer).await {
-            Ok(connection) => {
+            Ok(endpoint::Opened { connection, transport }) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
                 known.listed = None;
+                known.transport = Some(transport);
                 drop(known);
                 self.set_state(ServerState::Ready);
                 Ok(connection)
@@ -356,10 +359,7 @@ impl Server for McpProvider {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             state,
-            transport: match self.spec.endpoint {
-                Endpoint::Stdio { .. } => "stdio",
-                Endpoint::Http { .. } => "http",
-            },
+            transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
             endpoint: self.endpoint_text(),
             confinement: endpoint::confinement(&self.spec, &self.setup),
             era: agreement.map(|a| a.era),

@@ -42,7 +42,7 @@ struct Trail {
 }
 
 /// How reading one connection ended.
-enum End {
+pub(super) enum End {
     /// The answer came.
     Answered,
     /// The stream ended, regularly or by a lost connection.
@@ -60,10 +60,11 @@ enum Unopened {
 }
 
 /// One connection that carries events.
-struct Stream {
+pub(super) struct Stream {
     body: Body,
     parser: Parser,
-    items: VecDeque<Item>,
+    /// What was read and not taken yet.
+    pub(super) items: VecDeque<Item>,
     bulk: Bulk,
 }
 
@@ -178,7 +179,7 @@ impl Shared {
         .await;
     }
 
-    fn stream(&self, body: Body) -> Stream {
+    pub(super) fn stream(&self, body: Body) -> Stream {
         Stream {
             body,
             parser: Parser::new(self.limits.message).with_comments(self.heads.tracer.is_on()),
@@ -227,28 +228,34 @@ impl Shared {
                     _ => {}
                 }
             }
-            stream.bulk.holding(stream.parser.held()).await;
-            let chunk = match stream.body.next().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok(End::Over("the event stream ended".to_owned())),
-                Err(Cut::Short) => return Ok(End::Over("the event stream was cut".to_owned())),
-                Err(Cut::Lost(reason)) => {
-                    return Ok(End::Over(format!("the event stream was cut ({reason})")));
-                }
-                Err(Cut::Broken(reason)) => {
-                    let what = format!("the event stream's HTTP body is broken: {reason}");
-                    return Ok(End::Broken(Fault::protocol(what)));
-                }
-            };
-            if let Some((_, exchange)) = request {
-                exchange.read(chunk.len());
+            match self.read_on(stream).await {
+                Ok(bytes) => request.iter().for_each(|(_, exchange)| exchange.read(bytes)),
+                Err(end) => return Ok(end),
             }
-            let mut items = Vec::new();
-            let fed = stream.parser.feed(&chunk, &mut items);
-            stream.items.extend(items);
-            if fed.is_err() {
-                return Ok(End::Broken(too_large(self.limits.message)));
+        }
+    }
+
+    /// Reads the next bytes of a connection into its items; how many.
+    pub(super) async fn read_on(&self, stream: &mut Stream) -> Result<usize, End> {
+        stream.bulk.holding(stream.parser.held()).await;
+        let chunk = match stream.body.next().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Err(End::Over("the event stream ended".to_owned())),
+            Err(Cut::Short) => return Err(End::Over("the event stream was cut".to_owned())),
+            Err(Cut::Lost(reason)) => {
+                return Err(End::Over(format!("the event stream was cut ({reason})")));
             }
+            Err(Cut::Broken(reason)) => {
+                let what = format!("the event stream's HTTP body is broken: {reason}");
+                return Err(End::Broken(Fault::protocol(what)));
+            }
+        };
+        let mut items = Vec::new();
+        let fed = stream.parser.feed(&chunk, &mut items);
+        stream.items.extend(items);
+        match fed {
+            Ok(()) => Ok(chunk.len()),
+            Err(_) => Err(End::Broken(too_large(self.limits.message))),
         }
     }
 
@@ -320,10 +327,11 @@ fn wait(floor: Duration, asked: Option<Duration>, attempt: u32, jitter: u8) -> D
 impl Trail {
     /// Notes an event's id; the event's message, unless it carries none.
     fn take(&mut self, event: Event) -> Option<Bytes> {
-        if let Some(id) = event.id {
-            self.last_id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+        if let Some(id) = &event.id {
+            let usable = Some(id.clone()).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+            self.last_id = usable;
         }
-        is_message(event.kind.as_deref(), &event.data).then_some(event.data)
+        event.message()
     }
 }
 

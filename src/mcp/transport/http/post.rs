@@ -27,13 +27,12 @@ use crate::model::{CallId, Era, Fault};
 use crate::net::address::show;
 use crate::net::redirect::{self, Asking, circle, redirect};
 use crate::net::response::{Body, check_headers, content_type};
-use crate::net::trouble;
 use crate::net::words::words;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// What came back for a POST.
-enum Posted {
+pub(super) enum Posted {
     /// A success status.
     Good(Response),
     /// An error status whose body is a JSON-RPC error.
@@ -267,7 +266,7 @@ impl Shared {
         }
     }
 
-    async fn post_to(
+    pub(super) async fn post_to(
         &self,
         url: &Url,
         frame: &Frame,
@@ -289,6 +288,7 @@ impl Shared {
         }
         let fault =
             Refusal { status, headers: &headers, body: &body, url: &url, authorized }.fault();
+        let fault = self.placed(fault);
         Ok(match status.as_u16() {
             404 if in_session => Posted::Refused(status, session_lost(status)),
             401 | 403 | 429 => Posted::Refused(status, fault),
@@ -324,7 +324,7 @@ impl Shared {
                 }));
             }
             let response = request.send().await.map_err(|error| {
-                let fault = trouble::no_response(&error, &url, self.limits.connect);
+                let fault = self.no_response(&error, &url);
                 self.heads.page(format!("no response: {}", fault.message()).as_bytes(), call);
                 fault
             })?;
@@ -339,7 +339,7 @@ impl Shared {
     }
 
     /// The beginning of a body that is shown, not used.
-    async fn beginning(&self, body: &mut Body) -> Bytes {
+    pub(super) async fn beginning(&self, body: &mut Body) -> Bytes {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
     }
@@ -382,7 +382,7 @@ fn empty() -> Fault {
     Fault::protocol("the server answered a request with an empty body")
 }
 
-fn no_headers(what: &str, limit: Duration) -> Fault {
+pub(super) fn no_headers(what: &str, limit: Duration) -> Fault {
     let limit = show_duration(limit);
     Fault::timeout(format!("no response headers to {what} within {limit}"))
 }

@@ -29,6 +29,15 @@ pub(super) struct Event {
     pub data: Bytes,
 }
 
+impl Event {
+    /// The message it carries; other types of events and empty ones carry none.
+    pub(super) fn message(self) -> Option<Bytes> {
+        let message = self.kind.is_none_or(|kind| kind.is_empty() || kind == "message");
+        let empty = self.data.iter().all(u8::is_ascii_whitespace);
+        (message && !empty).then_some(self.data)
+    }
+}
+
 /// One event (or one line) grew past the bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;

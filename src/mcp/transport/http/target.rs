@@ -3,6 +3,7 @@
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,11 +31,13 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
-/// Where a Streamable HTTP server is and how to speak to it.
+/// Where a server is and how to speak HTTP to it.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     /// The endpoint, as the user wrote it; `http` or `https`.
     pub url: Url,
+    /// The Unix socket everything is asked for over, in place of the URL's host.
+    pub socket: Option<PathBuf>,
     /// Headers of every request. Names of the protocol's own headers are refused.
     pub headers: Vec<(String, SecretString)>,
     /// What goes into `Authorization`, unless the headers have one.
@@ -106,6 +109,7 @@ impl HttpTarget {
     pub fn new(url: Url) -> Self {
         Self {
             url,
+            socket: None,
             headers: Vec::new(),
             credentials: credentials::none(),
             insecure: false,

@@ -2,7 +2,9 @@
 
 mod broken;
 mod exchange;
+mod socket;
 mod tls;
+mod with_sse;
 
 use std::time::Duration;
 
