@@ -14,6 +14,7 @@ pub mod limits;
 pub mod listings;
 pub mod nested;
 pub mod policy;
+pub mod questions;
 pub mod recorder;
 pub mod records;
 pub mod registry;
@@ -57,6 +58,7 @@ use listings::Member;
 use policy::Decision;
 use recorder::Recorder;
 use registry::Registry;
+use questions::Questions;
 use request::Reach;
 use sessions::Sessions;
 
@@ -79,8 +81,7 @@ pub struct ToolHost {
     routing_weights: HashMap<String, f64>,
     disabled: Vec<DisabledEntry>,
     permits: Permits,
-    /// Held while a person is asked.
-    asking: tokio::sync::Mutex<()>,
+    questions: Arc<Questions>,
     registry: Arc<Registry>,
     /// The registry's place among the members.
     registered: Arc<Member>,

@@ -23,7 +23,7 @@ pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
-pub use question::{Ask, Inbox, NoInbox, Question, Reply};
+pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
 pub use result::{CallMetadata, ToolResult, map_json};
 pub use server::{Era, ServerState, ServerStatus};
 pub use traffic::{Traffic, TrafficSink};

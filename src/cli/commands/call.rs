@@ -403,6 +403,7 @@ mod tests {
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),
                 duration: Duration::from_millis(1),
+                waited: Duration::ZERO,
                 connect: None,
                 attempts: 1,
                 protocol: None,

@@ -267,10 +267,11 @@ impl Shared {
         let text = match item {
             Item::Comment(text) => format!(":{text}"),
             Item::Retry(wait) => format!("retry: {}", wait.as_millis()),
-            Item::Event(Event { id, kind, data }) => {
+            Item::Event(event) => {
+                let Event { id, kind, data } = event;
                 let id = id.as_ref().map(|id| format!("id: {id}"));
                 // The data of a message is reported as the message it is.
-                let other = !is_message(kind.as_deref(), data) && !data.is_empty();
+                let other = !event.is_message() && !data.is_empty();
                 let data = other.then(|| format!("data: {}", String::from_utf8_lossy(data)));
                 let kind = kind.as_deref().filter(|kind| *kind != "message");
                 let kind = kind.map(|kind| format!("event: {kind}"));
@@ -333,12 +334,6 @@ impl Trail {
         }
         event.message()
     }
-}
-
-/// Whether an event of this type and data carries a message.
-fn is_message(kind: Option<&str>, data: &[u8]) -> bool {
-    let message = kind.is_none_or(|kind| kind.is_empty() || kind == "message");
-    message && !data.iter().all(u8::is_ascii_whitespace)
 }
 
 #[cfg(test)]

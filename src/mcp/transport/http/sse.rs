@@ -30,11 +30,15 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The message it carries; other types of events and empty ones carry none.
+    /// Whether it carries a message; other types of events and empty ones carry none.
+    pub(super) fn is_message(&self) -> bool {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        matches!(kind, "" | "message") && !self.data.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// The message it carries, if any.
     pub(super) fn message(self) -> Option<Bytes> {
-        let message = self.kind.is_none_or(|kind| kind.is_empty() || kind == "message");
-        let empty = self.data.iter().all(u8::is_ascii_whitespace);
-        (message && !empty).then_some(self.data)
+        self.is_message().then_some(self.data)
     }
 }
 
