@@ -14,14 +14,21 @@ const MAX_DEPTH: usize = 6;
 /// How many values one example holds.
 const MAX_VALUES: usize = 64;
 
-/// The command line of an example call: the required arguments, or the first one when none is.
+/// The arguments of an example call: those the schema itself gives as an example, else the required
+/// ones, or the first when none is required.
+pub fn arguments(schema: &Value) -> JsonObject {
+    let top = resolve(schema, schema, 0);
+    let sketch = Sketch { root: schema, left: Cell::new(MAX_VALUES) };
+    let whole = top.get("examples").and_then(|examples| examples.get(0)?.as_object());
+    whole.cloned().unwrap_or_else(|| sketch.object(top, 0))
+}
+
+/// The command line of an example call with [`arguments`].
 pub fn command_line(definition: &ToolDefinition) -> String {
     let mut line = format!("toolhost call {}", quote(&definition.name.full()));
     let schema = &*definition.input_schema;
     let top = resolve(schema, schema, 0);
-    let sketch = Sketch { root: schema, left: Cell::new(MAX_VALUES) };
-    let whole = top.get("examples").and_then(|examples| examples.get(0)?.as_object());
-    let arguments = whole.cloned().unwrap_or_else(|| sketch.object(top, 0));
+    let arguments = arguments(schema);
     let properties = top.get("properties");
     for (key, value) in &arguments {
         let is_text = properties.and_then(|p| p.get(key)).is_some_and(|property| {
