@@ -118,12 +118,7 @@ fn may_be_older(fault: &Fault) -> bool {
 }
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
-fn way(
-    spec: &ServerSpec,
-    setup: &McpSetup,
-    tracer: &Tracer,
-    older: bool,
-) -> Result<Way, Fault> {
+fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Result<Way, Fault> {
     let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
     let protocol = spec.protocol;
     match &spec.endpoint {
@@ -196,8 +191,7 @@ fn way(
                 });
                 return Ok(Way { open, key, transport: "sse", protocol });
             }
-            let open: Opener =
-                Arc::new(move || {
+            let open: Opener = Arc::new(move || {
                 tracer.opened(&place);
                 Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
             });

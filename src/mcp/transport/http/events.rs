@@ -260,7 +260,7 @@ impl Shared {
     }
 
     /// Reports what an event stream carries beside messages.
-    fn trace(&self, item: &Item) {
+    pub(super) fn trace(&self, item: &Item) {
         if !self.heads.tracer.is_on() {
             return;
         }

@@ -115,9 +115,7 @@ impl Shared {
         };
         let heads = Heads::new(target.tracer, &checked.headers);
         let client = match &target.socket {
-            Some(socket) => {
-                client::over_socket(socket, &target.url, &settings, checked.headers)?
-            }
+            Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
             None => client::build(&target.url, &settings, checked.headers)?,
         };
         let (outbox, inbox) = queue();

@@ -79,6 +79,7 @@ impl Line {
     async fn listen(self: Arc<Self>) {
         let ended = self.shared.closed.run_until_cancelled(self.read()).await;
         let fault = self.shared.secrets.clean_fault(ended.unwrap_or_else(closed));
+        self.shared.heads.tracer.closed(fault.message());
         self.state.send_replace(State::Gone(fault));
     }
 
@@ -106,6 +107,7 @@ impl Line {
                 continue;
             }
             let Some(bytes) = event.message() else { continue };
+            self.shared.heads.tracer.received(&bytes, None);
             for id in answered(&bytes) {
                 self.shared.running.cancel(&id);
             }
@@ -124,7 +126,7 @@ impl Line {
         if status.is_success() && kind == "text/event-stream" {
             return Ok((shared.stream(Body::new(response)), url));
         }
-        let (headers, authorized) = (response.headers().clone(), shared.authorized);
+        let (headers, authorized) = (response.headers().clone(), shared.gate.authorized());
         let body = shared.beginning(&mut Body::new(response)).await;
         let fault = if status.is_success() {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
@@ -154,10 +156,14 @@ impl Line {
 
     async fn event(&self, stream: &mut Stream) -> Result<Event, Fault> {
         loop {
-            match stream.items.pop_front() {
+            let item = stream.items.pop_front();
+            if let Some(item) = &item {
+                self.shared.trace(item);
+            }
+            match item {
                 Some(Item::Event(event)) => return Ok(event),
                 // Coming back is up to whoever opens the next connection.
-                Some(Item::Retry(_)) => {}
+                Some(Item::Retry(_) | Item::Comment(_)) => {}
                 None => match self.shared.read_on(stream).await {
                     Ok(_) => {}
                     Err(End::Broken(fault)) => return Err(fault),
@@ -278,6 +284,7 @@ impl Wire for SseWire {
     }
 
     async fn close(&self) {
+        self.line.shared.heads.tracer.closed("ended by toolhost");
         self.line.shared.closed.cancel();
     }
 }
@@ -296,9 +303,7 @@ mod tests {
 
     fn named(data: &str) -> Result<String, FaultKind> {
         let stream = "http://127.0.0.1:8001/api/sse?key=1".parse().unwrap();
-        endpoint(data.as_bytes(), &stream)
-            .map(|url| url.to_string())
-            .map_err(|fault| fault.kind())
+        endpoint(data.as_bytes(), &stream).map(|url| url.to_string()).map_err(|fault| fault.kind())
     }
 
     #[test]

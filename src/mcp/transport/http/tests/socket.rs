@@ -7,6 +7,7 @@ use tokio::net::{TcpStream, UnixListener};
 
 use super::super::{HttpTarget, HttpWire};
 use super::{call, target};
+use crate::mcp::credentials;
 use crate::mcp::wire::Wire as _;
 use crate::model::{Era, Fault, FaultKind, Phase};
 use crate::net::peer::{Peer, Reply};
@@ -48,7 +49,7 @@ async fn a_request_goes_over_the_socket_and_names_localhost() {
     let peer = Peer::start(|_, heard| Reply::result(heard)).await;
     let directory = tempfile::tempdir().unwrap();
     let mut target = over(&socket_to(&peer, directory.path()));
-    target.bearer = Some("hunter2hunter2".into());
+    target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = HttpWire::connect(target).unwrap();
     wire.agreed(Era::Modern, "2026-07-28");
     assert!(call(&wire, 1, "tools/list").await.fault.is_none());

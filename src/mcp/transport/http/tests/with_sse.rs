@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::{HttpLimits, SseWire};
 use super::{initialized, notification, request, target};
+use crate::mcp::credentials;
 use crate::mcp::wire::{Arrival, Wire as _};
 use crate::model::{Era, Fault, FaultKind};
 use crate::net::peer::{EVENTS, Heard, Peer, Reply, answer, chunk, head};
@@ -57,7 +58,7 @@ async fn messages_are_posted_where_the_first_event_says_and_answers_come_on_the_
     })
     .await;
     let mut target = target(peer.url("/sse"));
-    target.bearer = Some("hunter2hunter2".into());
+    target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = SseWire::connect(target).unwrap();
     wire.send(request(1, "initialize")).await.unwrap();
     for part in ["\"id\":1", "notifications/message"] {
