@@ -156,7 +156,7 @@ fn read_result(mut map: Map<String, Value>, raw: &Raw) -> Result<ToolResult, Fau
 }
 
 /// What a content block must have, by its type.
-fn check_content(item: &Value) -> Result<(), String> {
+pub(super) fn check_content(item: &Value) -> Result<(), String> {
     let text = |key: &str| match item.get(key) {
         Some(Value::String(_)) => Ok(()),
         Some(_) => Err(format!("{key} is not text")),
