@@ -15,7 +15,8 @@ use super::validate::{Checker, survey};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::model::{
-    Event, EventSink, Fault, ListOwner, Phase, Problem, ServerState, ToolDefinition, ToolStatus,
+    Event, EventSink, Fault, ListOwner, OfferList, Phase, Problem, ServerState, ToolDefinition,
+    ToolStatus,
 };
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
@@ -31,7 +32,7 @@ impl ListWatch {
         let watch = self.clone();
         EventSink::new(move |event| {
             match &event {
-                Event::ListChanged { owner: ListOwner::Server(server) }
+                Event::ListChanged { owner: ListOwner::Server(server), list: OfferList::Tools }
                 | Event::Server { server, state: ServerState::Failed(_) | ServerState::Closed } => {
                     watch.counter(server).fetch_add(1, Ordering::Release);
                 }

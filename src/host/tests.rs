@@ -17,8 +17,8 @@ use super::request::{ArgumentWord, Arguments, CallRequest, Reach};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, ListOwner, Origin, Place, Problem, ToolName, ToolResult,
-    ToolStatus,
+    Event, EventSink, Fault, FaultKind, ListOwner, OfferList, Origin, Place, Problem, ToolName,
+    ToolResult, ToolStatus,
 };
 
 fn words(pairs: &[(&str, &str)]) -> Arguments {
@@ -81,7 +81,8 @@ mod routing {
         host.find("s-echo", &[]).await.unwrap();
         *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
         assert!(host.find("s-new", &[]).await.is_err());
-        sink.emit(Event::ListChanged { owner: ListOwner::Server("s".into()) });
+        let owner = ListOwner::Server("s".into());
+        sink.emit(Event::ListChanged { owner, list: OfferList::Tools });
         assert!(host.find("s-new", &[]).await.is_ok());
         assert_eq!(server.listed(), 2);
     }

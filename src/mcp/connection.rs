@@ -3,6 +3,8 @@
 //! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
 //! know tools, prompts or resources.
 
+mod held;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,9 +25,10 @@ use super::message::{Message, Raw};
 use super::respondent::Respondent;
 use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport};
 use super::wire::Wire;
-use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, Phase, Signal};
+use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, OfferList, Phase, Signal};
 
 pub use super::handshake::{ConnectOptions, Opener};
+pub use held::Held;
 
 /// How long after a stray answer the right one may still come.
 const STRAY_GRACE: Duration = Duration::from_secs(2);
@@ -339,6 +342,16 @@ impl Connection {
         fault.server(&self.name).phase(phase)
     }
 
+    /// The server's name in the files.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the server declared a capability.
+    pub fn declares(&self, capability: &str) -> bool {
+        self.agreement.capabilities.get(capability).is_some()
+    }
+
     /// What was odd about the traffic so far.
     pub fn doubts(&self) -> Vec<String> {
         self.session.doubts()
@@ -356,7 +369,7 @@ impl Connection {
 
     /// Grows each time the server says that its tools changed.
     pub fn tool_list_version(&self) -> u64 {
-        self.session.tool_list_version()
+        self.session.list_version(OfferList::Tools)
     }
 
     /// What the wire can tell about the other side.

@@ -1,7 +1,7 @@
 //! The MCP client: one connection from bytes to typed answers, in both protocol eras.
 //!
 //! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
-//! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
+//! listing, calling, reading and subscribing. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
 pub mod calling;
@@ -22,6 +22,12 @@ mod results;
 pub mod rounds;
 mod session;
 mod tasks;
+mod news;
+mod offer;
+pub mod offering;
+mod page;
+mod session;
+pub mod subscription;
 #[cfg(test)]
 mod tests;
 pub mod tracer;

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
+use super::news::{self, Audience, Ear};
 use super::questions::{OpenQuestion, Questions};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
-use crate::model::{CallId, Event, EventSink, Fault, ListOwner, LogLevel};
+use crate::model::{CallId, Event, EventSink, Fault, LogLevel, OfferList};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
@@ -75,7 +76,7 @@ struct State {
     doubts: Vec<(String, u64)>,
     doubts_lost: u64,
     closed: Option<Fault>,
-    tool_list_version: u64,
+    audience: Audience,
 }
 
 struct Pending {
@@ -143,9 +144,14 @@ impl Session {
         self.state().closed.clone()
     }
 
-    /// Grows each time the server says that its tools changed.
-    pub fn tool_list_version(&self) -> u64 {
-        self.state().tool_list_version
+    /// Grows each time the server says that this list changed.
+    pub fn list_version(&self, list: OfferList) -> u64 {
+        self.state().audience.version(list)
+    }
+
+    /// Hears what the server tells about its lists and resources from now on.
+    pub fn ear(&self) -> Arc<Ear> {
+        self.state().audience.ear()
     }
 
     /// Waits for an answer's arrival, a stray answer or the end of the wire.
@@ -418,11 +424,6 @@ impl Session {
         match method {
             "notifications/progress" => self.progressed(&params),
             "notifications/message" => self.logged(&params),
-            "notifications/tools/list_changed" => {
-                self.state().tool_list_version += 1;
-                self.events
-                    .emit(Event::ListChanged { owner: ListOwner::Server(self.server.clone()) });
-            }
             "notifications/cancelled" => {
                 let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
                 self.state().questions.withdraw(&id);
@@ -438,7 +439,16 @@ impl Session {
             "notifications/tasks" | "notifications/tasks/status" => {
                 self.task_news.notify_waiters();
             }
-            _ => {}
+            _ => match news::read(method, &params) {
+                Ok(Some(news)) => {
+                    self.state().audience.hear(&news);
+                    if let Some(event) = news.event(&self.server) {
+                        self.events.emit(event);
+                    }
+                }
+                Ok(None) => {}
+                Err(why) => self.doubt(format!("a {method} notification {why}")),
+            },
         }
     }
 

@@ -8,6 +8,7 @@ pub mod event;
 pub mod fault;
 pub mod listing;
 pub mod name;
+pub mod offer;
 pub mod problem;
 pub mod question;
 pub mod result;
@@ -22,6 +23,10 @@ pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use name::{ToolName, check_name};
+pub use offer::{
+    Change, Completion, CompletionQuery, Freshness, OfferList, Offered, Prompt, PromptArgument,
+    PromptMessages, Reference, Resource, ResourceContents, ResourceTemplate, Wanted,
+};
 pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
 pub use result::{CallMetadata, ToolResult, map_json};

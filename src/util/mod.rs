@@ -16,3 +16,4 @@ pub mod segments;
 pub mod tail;
 pub mod text;
 pub mod units;
+pub mod uri_template;

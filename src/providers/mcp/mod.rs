@@ -1,4 +1,4 @@
-//! An MCP server as a provider of tools.
+//! An MCP server as a provider of tools, and of what it offers beside them.
 //!
 //! Owns: one server's connection, its newest listing and its status. Connects when first needed,
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
@@ -6,7 +6,9 @@
 
 mod change;
 mod endpoint;
+mod offers;
 mod pace;
+mod patience;
 mod slot;
 
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -26,8 +28,9 @@ use crate::model::{
     Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
     Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
-use crate::provider::{Preview, Server, ToolProvider, permit};
+use crate::provider::{Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use offers::Counts;
 use pace::Pace;
 use slot::Slot;
 
@@ -80,6 +83,9 @@ struct Known {
     ping: Option<Duration>,
     /// By what the newest connection was made.
     transport: Option<&'static str>,
+    counts: Counts,
+    /// Chosen while running, instead of the one of the setup.
+    log_level: Option<&'static str>,
 }
 
 /// A listing and the moment it was true.
@@ -129,6 +135,9 @@ impl McpProvider {
             Ok(endpoint::Opened { connection, transport }) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
+                if let Err(fault) = self.ask_for_logs(&connection).await {
+                    connection.doubt(format!("it does not take a log level: {}", fault.message()));
+                }
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
                 known.listed = None;
@@ -276,7 +285,7 @@ impl McpProvider {
                 });
             })),
             headers,
-            log_level: self.setup.log_level,
+            log_level: self.log_level(),
             phase: Phase::Call,
             call: Some(context.call_id.clone()),
         };
@@ -371,6 +380,10 @@ impl ToolProvider for McpProvider {
     fn as_server(&self) -> Option<&dyn Server> {
         Some(self)
     }
+
+    fn as_offers(&self) -> Option<&dyn Offers> {
+        Some(self)
+    }
 }
 
 #[async_trait]
@@ -403,8 +416,8 @@ impl Server for McpProvider {
             connect: connection.map(|c| c.connect_time),
             ping: known.ping,
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
-            resources: None,
-            prompts: None,
+            resources: known.counts.resources,
+            prompts: known.counts.prompts,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }
@@ -431,6 +444,7 @@ impl Server for McpProvider {
             if let Err(fault) = self.list().await {
                 connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
             }
+            self.count_offers(&connection).await;
         }
         self.status()
     }
