@@ -97,6 +97,7 @@ impl HttpWire {
             insecure: target.insecure,
             // The user wrote this address and nobody else can change it.
             link_local: true,
+            public: false,
         };
         let client = client::build(&target.url, &settings, checked.headers)?;
         let (outbox, inbox) = queue();
