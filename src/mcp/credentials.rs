@@ -53,6 +53,14 @@ pub struct Challenge {
     pub shown: Option<Shown>,
 }
 
+impl Challenge {
+    /// Whether this token had been shown.
+    pub fn shows(&self, token: &str) -> bool {
+        let shown = self.shown.as_ref().map(|shown| shown.authorization.expose_secret());
+        shown.and_then(|shown| shown.split_once(' ')).is_some_and(|(_, shown)| shown == token)
+    }
+}
+
 /// What follows a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {

@@ -4,6 +4,7 @@
 //! listing, calling, reading and subscribing. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
+pub mod auth;
 pub mod calling;
 pub mod connection;
 pub mod credentials;

@@ -112,6 +112,7 @@ impl Shared {
             insecure: target.insecure,
             // The user wrote this address and nobody else can change it.
             link_local: true,
+            public: false,
         };
         let heads = Heads::new(target.tracer, &checked.headers);
         let client = match &target.socket {
