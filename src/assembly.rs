@@ -7,6 +7,7 @@
 mod embedded;
 #[cfg(test)]
 mod mutations;
+pub mod pins;
 mod secrets;
 mod stand_ins;
 
@@ -122,7 +123,7 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
-/// An unknown profile.
+/// An unknown profile, or pins that cannot be used.
 pub fn assemble(
     options: &Options,
     environment: &Arc<dyn Environment>,
@@ -135,6 +136,7 @@ pub fn assemble(
     orphans::adopt();
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)?;
     let events = watch.sink(masker.events(front_end.events.clone()));
     let front_end = FrontEnd { events: events.clone(), ..front_end };
     let host = ToolHostBuilder::default()
@@ -144,6 +146,7 @@ pub fn assemble(
         .approver(front_end.approver)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker)
+        .pins(pins)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )

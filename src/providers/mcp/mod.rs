@@ -7,7 +7,10 @@
 mod change;
 mod endpoint;
 mod pace;
+pub mod roots;
 mod slot;
+
+pub use endpoint::identity;
 
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
@@ -81,6 +84,13 @@ struct Listed {
     /// The connection's count of list changes when it was asked.
     version: u64,
     listing: Arc<Listing>,
+}
+
+/// The definition a call is made by, and what to say about it.
+#[derive(Default)]
+struct Current {
+    definition: Option<ToolDefinition>,
+    warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -191,14 +201,13 @@ impl McpProvider {
     }
 
     /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(
-        &self,
-        connection: &Connection,
-        tool: &str,
-    ) -> Result<Option<ToolDefinition>, Fault> {
+    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
         let listed = self.known().listed.clone();
-        let Some(listed) = listed else {
-            return Ok(None);
+        let listed = match listed {
+            Some(listed) => listed,
+            // Roots cannot be kept without knowing which arguments are addresses.
+            None if !self.spec.roots.is_empty() => self.listing(connection).await?,
+            None => return Ok(Current::default()),
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
@@ -209,17 +218,15 @@ impl McpProvider {
             |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
-            return Ok(before);
+            return Ok(Current { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        match (&before, &after) {
-            (Some(before), Some(after)) if !self.spec.dev => {
-                change::refuse_if_changed(before, after)
-                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
-            }
-            _ => {}
-        }
-        Ok(after)
+        let warnings = match (&before, &after) {
+            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+            _ => Vec::new(),
+        };
+        Ok(Current { definition: after, warnings })
     }
 
     /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
@@ -228,14 +235,14 @@ impl McpProvider {
         connection: &Connection,
         before: Option<&ToolDefinition>,
     ) -> Option<Fault> {
-        let before = before.filter(|_| !self.spec.dev)?;
+        let before = before?;
         let listed = self.known().listed.as_ref().map(|l| l.version)?;
         if connection.tool_list_version() == listed {
             return None;
         }
         let fresh = self.listing(connection).await.ok()?;
         let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
-        let fault = change::refuse_if_changed(before, after).err()?;
+        let fault = change::judge(before, after, self.spec.drift()).err()?;
         Some(fault.server(&self.spec.name).phase(Phase::Call))
     }
 
@@ -274,7 +281,11 @@ impl ToolProvider for McpProvider {
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
         let tool = call.name.tool();
-        let definition = self.current(&connection, tool).await?;
+        let Current { definition, warnings } = self.current(&connection, tool).await?;
+        if let Some(definition) = &definition {
+            roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
+        }
         let headers = match &definition {
             Some(definition) if connection.agreement.era == Era::Modern => {
                 headers::of_call(&definition.input_schema, &call.arguments)
@@ -306,11 +317,18 @@ impl ToolProvider for McpProvider {
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
         }
+        result.warnings.extend(warnings);
         result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
         Ok(result)
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let listed = self.known().listed.clone();
+        let tools = listed.as_ref().map(|listed| &listed.listing.tools);
+        if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
+            roots::check_arguments(&tool.input_schema, &call.arguments, &self.spec.roots)
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
+        }
         let params = calling::params(call.name.tool(), &call.arguments);
         Ok(Preview {
             summary: format!(
@@ -360,6 +378,7 @@ impl Server for McpProvider {
             confinement: endpoint::confinement(&self.spec, &self.setup),
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
+            supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),
             server_info: agreement.and_then(|a| a.server_info.clone()),
             capabilities: agreement.map(|a| a.capabilities.clone()),
             instructions: agreement.and_then(|a| a.instructions.clone()),
