@@ -7,6 +7,7 @@
 mod embedded;
 #[cfg(test)]
 mod mutations;
+pub mod pins;
 mod secrets;
 mod stand_ins;
 
@@ -123,7 +124,7 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
-/// An unknown profile.
+/// An unknown profile, or pins that cannot be used.
 pub fn assemble(
     options: &Options,
     environment: &Arc<dyn Environment>,
@@ -136,6 +137,7 @@ pub fn assemble(
     orphans::adopt();
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)?;
     let events = watch.sink(masker.events(front_end.events.clone()));
     let traffic = masker.traffic(front_end.traffic.clone());
     let questions = Arc::new(Questions::new(front_end.inbox, masker.clone()));
@@ -149,6 +151,7 @@ pub fn assemble(
         .questions(questions)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker)
+        .pins(pins)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )

@@ -367,6 +367,7 @@ mod tests {
             roots: Vec::new(),
             routing_weight: None,
             dev: false,
+            drift: None,
             provides_tools: Vec::new(),
             retries: 0,
             requires_approval: false,

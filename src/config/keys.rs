@@ -276,6 +276,11 @@ pub const SERVER: &[KeyWord] = &[
         "What the program may reach: a level, or a mapping that says more.",
     ),
     key("dev", BOOL, "Definition changes never block."),
+    key(
+        "drift",
+        r#"{"enum":["block","warn","allow"]}"#,
+        "What a changed definition of a pinned or listed tool means; default: block.",
+    ),
     key("disabled", BOOL, "Leave it out."),
     key("enabled", BOOL, "The opposite of disabled."),
     key(

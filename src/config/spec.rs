@@ -221,6 +221,8 @@ pub struct ServerSpec {
     pub routing_weight: Option<f64>,
     /// Definition changes never block.
     pub dev: bool,
+    /// What a changed definition means; `None` when the file is silent.
+    pub drift: Option<Drift>,
     /// Tools declared in the file.
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is repeated, for tools marked safe to repeat.
@@ -233,6 +235,42 @@ pub struct ServerSpec {
     pub place: Place,
     /// Whether it may start things.
     pub trust: Trust,
+}
+
+impl ServerSpec {
+    /// What a changed definition means: what the entry says, otherwise that it blocks, unless the
+    /// server is under development.
+    pub fn drift(&self) -> Drift {
+        self.drift.unwrap_or(if self.dev { Drift::Allow } else { Drift::Block })
+    }
+}
+
+/// What it means that a tool is not what was pinned, or not what was listed before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Drift {
+    /// It is not called.
+    #[default]
+    Block,
+    /// It is called, and the difference is shown.
+    Warn,
+    /// It is called.
+    Allow,
+}
+
+impl Drift {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Warn => "warn",
+            Self::Allow => "allow",
+        }
+    }
+
+    /// Reads the word used in files.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Block, Self::Warn, Self::Allow].into_iter().find(|d| d.as_str() == word)
+    }
 }
 
 /// How to reach a server.

@@ -45,7 +45,7 @@ impl ToolHost {
                 definition: tool.clone(),
                 preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
-                warnings: [route.warnings, self.forewarnings(tool)].concat(),
+                warnings: [self.admitted(tool)?, route.warnings, self.forewarnings(tool)].concat(),
             })
         };
         tokio::select! {
@@ -102,6 +102,8 @@ impl ToolHost {
             &decision,
         )?;
         ledger.protocol.clone_from(&route.protocol);
+        // Refusals ended the call before; what is left are warnings.
+        ledger.warnings.extend(self.admitted(&tool.definition).unwrap_or_default());
         ledger.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|asked| asked > 0)
             && retry::allowance(&tool.definition, request.retries) == 0
@@ -170,6 +172,7 @@ impl ToolHost {
     async fn decide(&self, ready: &Prepared, request: &CallRequest) -> Result<String, Fault> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
+        self.admitted(tool)?;
         let reason = match policy::decide(&self.policy, tool) {
             Decision::Allow(why) => return Ok(why),
             Decision::Deny(why) => {

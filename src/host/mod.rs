@@ -13,6 +13,7 @@ pub mod example;
 pub mod limits;
 pub mod listings;
 pub mod nested;
+pub mod pinning;
 pub mod policy;
 pub mod questions;
 pub mod recorder;
@@ -44,6 +45,7 @@ use futures_util::future::join_all;
 
 use crate::audit::Masker;
 use crate::catalogue::build::{self, Contribution};
+use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{
@@ -65,6 +67,7 @@ use sessions::Sessions;
 /// The single gateway to all tools.
 pub struct ToolHost {
     members: Vec<Arc<Member>>,
+    pins: Arc<Pins>,
     policy: Vec<PolicyRule>,
     approver: Arc<dyn Approver>,
     recorder: Arc<dyn Recorder>,

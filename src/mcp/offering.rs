@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calling::check_content;
+use super::results::check_content;
 use super::connection::{Connection, RequestOptions};
 use super::message::{Raw, error_code, head};
 use super::page::freshness;

@@ -18,7 +18,7 @@ pub mod traffic;
 
 pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
 pub use definition::{
-    Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
+    Annotations, Origin, Pinned, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
 pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Again, Fault, FaultKind, Phase, Signal};

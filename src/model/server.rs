@@ -70,6 +70,8 @@ pub struct ServerStatus {
     pub era: Option<Era>,
     /// The protocol revision agreed on.
     pub protocol: Option<String>,
+    /// All revisions the server said it speaks, when it said so.
+    pub supported_versions: Vec<String>,
     /// The server's own name and version (claims, not identity).
     pub server_info: Option<serde_json::Value>,
     /// The capabilities it declared.

@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod catalogue;
 pub mod configuration;
+pub mod difference;
 pub mod history;
 pub mod outcome;
 pub mod server;

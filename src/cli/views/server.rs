@@ -237,6 +237,7 @@ mod tests {
             confinement: Vec::new(),
             era: Some(Era::Legacy),
             protocol: Some("2025-11-25".to_owned()),
+            supported_versions: Vec::new(),
             server_info: Some(json!({ "name": "gh", "version": "1.2" })),
             capabilities: Some(json!({ "tools": {} })),
             instructions: Some("Search first.\u{1b}[2J".to_owned()),

@@ -8,7 +8,7 @@ use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
-    AuthSpec, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
+    AuthSpec, Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
 };
 use crate::config::{socket, trust};
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
@@ -160,6 +160,7 @@ fn resolve(
         roots: Vec::new(),
         routing_weight: None,
         dev: false,
+        drift: None,
         provides_tools: Vec::new(),
         retries: 0,
         requires_approval: false,
@@ -201,6 +202,9 @@ fn resolve(
             "roots" => spec.roots = roots(value, file, findings),
             "routing_weight" => spec.routing_weight = findings.take(weight(value)),
             "dev" => spec.dev = findings.take(value.as_bool()).unwrap_or_default(),
+            "drift" => {
+                spec.drift = findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
+            }
             "retries" => spec.retries = findings.take(retries(value)).unwrap_or_default(),
             "requires_approval" => {
                 spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
@@ -369,7 +373,7 @@ struct Said {
 
 impl Said {
     fn by(entry: &Node) -> Self {
-        const KEYS: [&str; 9] = [
+        const KEYS: [&str; 11] = [
             "command",
             "args",
             "server_path",
@@ -379,6 +383,8 @@ impl Said {
             "headers",
             "auth",
             "sandbox",
+            "dev",
+            "drift",
         ];
         let own: serde_json::Map<_, _> = entry
             .entries()
@@ -449,6 +455,10 @@ fn decide(
             lines
         }
     };
+    let mut lines = lines;
+    if spec.drift() != Drift::Block {
+        lines.push("changes of its pinned tools do not block calls".to_owned());
+    }
     let parts = [&["server".to_owned(), said.text.clone()], &lines[..]].concat();
     gathered.gate.decide(&spec.name, file, &parts, &lines)
 }

@@ -278,6 +278,17 @@ pub fn describe(endpoint: &Endpoint) -> String {
     }
 }
 
+/// What a pin is bound to: the transport and the command line, or the address without whatever may
+/// differ from run to run.
+pub fn identity(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Stdio { .. } => format!("stdio {}", describe(endpoint)),
+        Endpoint::Http { url, .. } => {
+            format!("http {}{}", url.origin().ascii_serialization(), url.path())
+        }
+    }
+}
+
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -9,7 +9,10 @@ mod endpoint;
 mod offers;
 mod pace;
 mod patience;
+pub mod roots;
 mod slot;
+
+pub use endpoint::identity;
 
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
@@ -94,6 +97,13 @@ struct Listed {
     /// The connection's count of list changes when it was asked.
     version: u64,
     listing: Arc<Listing>,
+}
+
+/// The definition a call is made by, and what to say about it.
+#[derive(Default)]
+struct Current {
+    definition: Option<ToolDefinition>,
+    warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -209,14 +219,13 @@ impl McpProvider {
     }
 
     /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(
-        &self,
-        connection: &Connection,
-        tool: &str,
-    ) -> Result<Option<ToolDefinition>, Fault> {
+    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
         let listed = self.known().listed.clone();
-        let Some(listed) = listed else {
-            return Ok(None);
+        let listed = match listed {
+            Some(listed) => listed,
+            // Roots cannot be kept without knowing which arguments are addresses.
+            None if !self.spec.roots.is_empty() => self.listing(connection).await?,
+            None => return Ok(Current::default()),
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
@@ -227,17 +236,15 @@ impl McpProvider {
             |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
-            return Ok(before);
+            return Ok(Current { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        match (&before, &after) {
-            (Some(before), Some(after)) if !self.spec.dev => {
-                change::refuse_if_changed(before, after)
-                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
-            }
-            _ => {}
-        }
-        Ok(after)
+        let warnings = match (&before, &after) {
+            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+            _ => Vec::new(),
+        };
+        Ok(Current { definition: after, warnings })
     }
 
     /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
@@ -246,15 +253,26 @@ impl McpProvider {
         connection: &Connection,
         before: Option<&ToolDefinition>,
     ) -> Option<Fault> {
-        let before = before.filter(|_| !self.spec.dev)?;
+        let before = before?;
         let listed = self.known().listed.as_ref().map(|l| l.version)?;
         if connection.tool_list_version() == listed {
             return None;
         }
         let fresh = self.listing(connection).await.ok()?;
         let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
-        let fault = change::refuse_if_changed(before, after).err()?;
+        let fault = change::judge(before, after, self.spec.drift()).err()?;
         Some(fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
+    /// Refuses arguments that point out of the server's roots.
+    fn check_roots(
+        &self,
+        definition: Option<&ToolDefinition>,
+        call: &ToolCall,
+    ) -> Result<(), Fault> {
+        let Some(definition) = definition else { return Ok(()) };
+        roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
+            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
     }
 
     /// Calls a tool once, by this definition of it.
@@ -328,7 +346,8 @@ impl ToolProvider for McpProvider {
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
         let tool = call.name.tool();
-        let mut definition = self.current(&connection, tool).await?;
+        let Current { mut definition, mut warnings } = self.current(&connection, tool).await?;
+        self.check_roots(definition.as_ref(), call)?;
         let mut called = self.attempt(&connection, context, call, definition.as_ref()).await;
         if let Err(fault) = &called
             && message::error_code(fault) == Some(HEADER_MISMATCH)
@@ -337,13 +356,13 @@ impl ToolProvider for McpProvider {
             self.known().listed = None;
             let listed = self.listing(&connection).await?;
             let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
-            if let (Some(before), Some(after)) = (&definition, &fresh)
-                && !self.spec.dev
-            {
+            if let (Some(before), Some(after)) = (&definition, &fresh) {
                 let (before, after) =
                     (change::beside_headers(before), change::beside_headers(after));
-                change::refuse_if_changed(&before, &after)
-                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
+                let judged = change::judge(&before, &after, self.spec.drift());
+                warnings.extend(
+                    judged.map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+                );
             }
             definition = fresh;
             called = self.attempt(&connection, context, call, definition.as_ref()).await;
@@ -353,11 +372,17 @@ impl ToolProvider for McpProvider {
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
         }
+        result.warnings.extend(warnings);
         result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
         Ok(result)
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let listed = self.known().listed.clone();
+        let tools = listed.as_ref().map(|listed| &listed.listing.tools);
+        if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
+            self.check_roots(Some(tool), call)?;
+        }
         let params = calling::params(call.name.tool(), &call.arguments);
         Ok(Preview {
             summary: format!(
@@ -408,6 +433,7 @@ impl Server for McpProvider {
             confinement: endpoint::confinement(&self.spec, &self.setup),
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
+            supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),
             server_info: agreement.and_then(|a| a.server_info.clone()),
             capabilities: agreement.map(|a| a.capabilities.clone()),
             instructions: agreement.and_then(|a| a.instructions.clone()),
