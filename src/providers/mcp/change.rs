@@ -103,6 +103,7 @@ mod tests {
         assert!(judge(&before, &after, Drift::Block).is_ok());
     }
 
+    #[test]
     fn a_changed_one_is_refused_with_both_sides_unless_the_entry_lets_it_pass() {
         let before = tool(&json!({ "name": "t", "description": "reads" }));
         let after = tool(&json!({ "name": "t", "description": "deletes" }));

@@ -106,7 +106,10 @@ async fn open(
             _ => fault,
         }
     })?;
-    setup.eras.remember(&way.key, connection.agreement.era);
+    // What a file insists on says nothing about the next entry with the same command.
+    if way.protocol == ProtocolChoice::Auto {
+        setup.eras.remember(&way.key, connection.agreement.era);
+    }
     Ok(connection)
 }
 
