@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::results::check_content;
 use super::connection::{Connection, RequestOptions};
 use super::message::{Raw, error_code, head};
 use super::page::freshness;
+use super::results::check_content;
 use crate::model::{
     Completion, CompletionQuery, Era, Fault, JsonObject, PromptMessages, Reference,
     ResourceContents, ToolName,
