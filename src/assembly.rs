@@ -7,6 +7,7 @@
 mod embedded;
 #[cfg(test)]
 mod mutations;
+pub mod recording;
 mod secrets;
 mod stand_ins;
 

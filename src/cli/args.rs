@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trace, trust,
+    audit, call, completions, config, history, inspect, list, record, replay, servers, trace, trust,
 };
 use super::complete;
 use super::context::Outcome;
@@ -167,6 +167,10 @@ pub enum Command {
     Servers(servers::ServersArgs),
     /// Connect to a server and show everything that crosses the wire.
     Trace(trace::TraceArgs),
+    /// Record what another client and a server say to each other.
+    Record(record::RecordArgs),
+    /// Serve a recording as an MCP server on standard input and output.
+    Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.

@@ -38,3 +38,4 @@ mod storage;
 mod support;
 mod terminal;
 mod tidy;
+mod tracing;

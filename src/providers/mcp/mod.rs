@@ -28,6 +28,7 @@ use crate::model::{
 };
 use crate::provider::{Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+pub use endpoint::{describe, start};
 use pace::Pace;
 use slot::Slot;
 
