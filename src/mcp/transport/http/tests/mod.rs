@@ -3,6 +3,7 @@
 mod broken;
 mod exchange;
 mod tls;
+mod traced;
 
 use std::time::Duration;
 
