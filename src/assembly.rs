@@ -8,6 +8,7 @@ mod embedded;
 #[cfg(test)]
 mod mutations;
 pub mod pins;
+pub mod recording;
 mod secrets;
 mod stand_ins;
 

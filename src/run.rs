@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trace, trust,
+    audit, call, completions, config, history, inspect, list, record, replay, servers, trace, trust,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -170,6 +170,8 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Call(args) => call::run(&args, context).await,
         Command::Servers(args) => servers::run(&args, context).await,
         Command::Trace(args) => trace::run(&args, context).await,
+        Command::Record(args) => record::run(&args, context).await,
+        Command::Replay(args) => replay::run(&args, context).await,
         Command::History(args) => history::run(&args, context).await,
         Command::Audit(args) => audit::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trace, trust,
+    audit, call, completions, config, history, inspect, list, record, replay, servers, trace, trust,
 };
 use super::complete;
 use super::context::Outcome;
@@ -167,6 +167,10 @@ pub enum Command {
     Servers(servers::ServersArgs),
     /// Connect to a server and show everything that crosses the wire.
     Trace(trace::TraceArgs),
+    /// Record what another client and a server say to each other.
+    Record(record::RecordArgs),
+    /// Serve a recording as an MCP server on standard input and output.
+    Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
@@ -299,6 +303,9 @@ mod tests {
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
+          trace        Connect to a server and show everything that crosses the wire
+          record       Record what another client and a server say to each other
+          replay       Serve a recording as an MCP server on standard input and output
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
           trust        Allow what a project's files would start
@@ -329,6 +336,9 @@ mod tests {
               --trust                  Trust what the project's files would start, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Call 'toolhost COMMAND --help' for the options of one command.
 
@@ -400,6 +410,9 @@ mod tests {
               --trust                  Trust what the project's files would start, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Arguments:
           key=value     converted only as the tool's schema says: 12 stays text where it wants text

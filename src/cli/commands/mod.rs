@@ -7,6 +7,8 @@ pub mod config;
 pub mod history;
 pub mod inspect;
 pub mod list;
+pub mod record;
+pub mod replay;
 pub mod servers;
 pub mod trace;
 pub mod trust;

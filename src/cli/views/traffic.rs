@@ -1,7 +1,8 @@
 //! What crossed a server's wire, for people: one block for each item.
 //!
 //! A block begins with when, which way and what, and shows a message's JSON below, cut to what a
-//! person looks over; all of it when more was asked for.
+//! person looks over and without the parts that every message repeats; the whole of it when more
+//! was asked for.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub fn page(traffic: &Traffic, since: Duration, look: Look) -> Page {
     let mut page = Page::default();
     page.push(headline(traffic, since, look));
     let body = match &traffic.what {
-        Passed::Message { bytes, .. } => body(bytes),
+        Passed::Message { bytes, .. } => body(bytes, look.verbose),
         Passed::Head { headers, .. } if look.verbose => {
             headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
         }
@@ -145,14 +146,30 @@ fn number(id: &serde_json::Value) -> String {
 }
 
 /// The lines of a message: laid out when it is JSON of sensible size, as it is otherwise.
-fn body(bytes: &[u8]) -> Vec<String> {
+fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
     let parsed = (bytes.len() <= LAID_OUT)
         .then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok())
         .flatten();
     match parsed {
-        Some(value) => json::pretty(&value).lines().map(str::to_owned).collect(),
+        Some(value) if verbose => json::pretty(&value).lines().map(str::to_owned).collect(),
+        Some(value) => json::pretty(&abridged(value)).lines().map(str::to_owned).collect(),
         None => String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect(),
     }
+}
+
+/// A message without the parts that every one repeats: `jsonrpc` is left out, and `_meta`, where the
+/// modern era has the client introduce itself in each request, becomes `…`.
+fn abridged(mut message: serde_json::Value) -> serde_json::Value {
+    if let Some(members) = message.as_object_mut() {
+        members.shift_remove("jsonrpc");
+        for part in ["params", "result"] {
+            let meta = members.get_mut(part).and_then(|part| part.get_mut("_meta"));
+            if let Some(meta) = meta.filter(|meta| meta.is_object()) {
+                *meta = "…".into();
+            }
+        }
+    }
+    message
 }
 
 #[cfg(test)]
@@ -201,7 +218,7 @@ mod tests {
             head(Sent, "POST http://127.0.0.1:1/mcp"),
             message(
                 Sent,
-                r#"{"id":3,"method":"tools/call","params":{"name":"add"}}"#,
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{},"name":"add"}}"#,
                 Glance::Request { id: id(), method: "tools/call".to_owned() },
             ),
             head(Received, "500 Internal Server Error"),
@@ -220,11 +237,12 @@ mod tests {
         assert_snapshot!(text, @r#"
              12.3 ms notes ** opened: sh -c true
              12.3 ms notes → POST http://127.0.0.1:1/mcp
-             12.3 ms notes → tools/call #3  54 B
+             12.3 ms notes → tools/call #3  81 B
             {
               "id": 3,
               "method": "tools/call",
               "params": {
+                "_meta": "…",
                 "name": "add"
               }
             }

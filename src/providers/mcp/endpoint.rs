@@ -22,8 +22,9 @@ use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
 use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
+use crate::provider::permit;
 use crate::providers::confinement;
-use crate::util::process::{Grace, Program, ResolveError, resolve};
+use crate::util::process::{Grace, Process, Program, ResolveError, StartError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
 const START: Duration = Duration::from_secs(30);
@@ -125,29 +126,13 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
     let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
     let protocol = spec.protocol;
     match &spec.endpoint {
-        Endpoint::Stdio { command, args, env, env_keys, cwd } => {
-            let mut variables = environment(setup.environment.as_ref(), env_keys);
-            variables.extend(
-                env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())),
-            );
-            let path = variables.get("PATH").map(String::as_str);
-            let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
-            if !cwd.is_dir() {
-                let text = format!("its working directory '{}' does not exist", cwd.display());
-                return Err(Fault::unreachable(text));
-            }
-            let changed = modified(&program);
-            let mut parts = vec![program.to_str().unwrap_or_default(), changed.as_str()];
+        Endpoint::Stdio { args, cwd, .. } => {
+            let program = program(spec, setup.environment.as_ref())?;
+            let changed = modified(&program.path);
+            let mut parts = vec![program.path.to_str().unwrap_or_default(), changed.as_str()];
             parts.extend(args.iter().map(String::as_str));
             parts.push(cwd.to_str().unwrap_or_default());
             let key = era::key(&parts);
-            let program = Program {
-                path: program,
-                args: args.clone(),
-                env: variables,
-                cwd: cwd.clone(),
-                stdin: true,
-            };
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
                 tracer.opened(&place);
@@ -162,9 +147,7 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
                     tracer.clone(),
                 )
                 .map_err(|error| {
-                    let fault = confinement::not_started(&error, |error| {
-                        format!("cannot start '{}': {error}", program.path.display())
-                    });
+                    let fault = not_started(&error, &program);
                     tracer.closed(fault.message());
                     fault
                 })?;
@@ -221,6 +204,50 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
         Endpoint::Http { socket: Some(_), .. } => "unix",
         Endpoint::Http { .. } => "http",
     }
+}
+
+/// The program of a server that is started, with all it will see.
+///
+/// # Errors
+/// Why it cannot be started; a usage fault for a server that is not started but reached.
+fn program(spec: &ServerSpec, surroundings: &dyn Environment) -> Result<Program, Fault> {
+    let Endpoint::Stdio { command, args, env, env_keys, cwd } = &spec.endpoint else {
+        return Err(Fault::usage(format!("the server '{}' is not started by toolhost", spec.name)));
+    };
+    let mut variables = environment(surroundings, env_keys);
+    variables.extend(env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())));
+    let path = variables.get("PATH").map(String::as_str);
+    let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
+    if !cwd.is_dir() {
+        let text = format!("its working directory '{}' does not exist", cwd.display());
+        return Err(Fault::unreachable(text));
+    }
+    let (args, cwd) = (args.clone(), cwd.clone());
+    Ok(Program { path: program, args, env: variables, cwd, stdin: true })
+}
+
+/// Starts the program of a server as for a connection, for whoever speaks to it instead of us.
+///
+/// # Errors
+/// When it was not trusted, cannot be started, or is not a server that is started.
+pub fn start(spec: &ServerSpec, environment: &dyn Environment) -> Result<Process, Fault> {
+    permit(&spec.trust)?;
+    let program = program(spec, environment)?;
+    let sandbox = confinement::of_server(spec, environment);
+    let started = match sandbox {
+        None => Process::start(&program).map_err(StartError::from),
+        Some(sandbox) => {
+            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
+            Process::start_confined(&program, &confinement, false)
+        }
+    };
+    started.map_err(|error| not_started(&error, &program))
+}
+
+fn not_started(error: &StartError, program: &Program) -> Fault {
+    confinement::not_started(error, |error| {
+        format!("cannot start '{}': {error}", program.path.display())
+    })
 }
 
 /// What the program of a server is confined to, in lines for people.

@@ -34,6 +34,7 @@ use crate::model::{
 use crate::provider::{Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
 use offers::Counts;
+pub use endpoint::{describe, start};
 use pace::Pace;
 use slot::Slot;
 

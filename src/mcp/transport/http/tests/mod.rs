@@ -5,6 +5,7 @@ mod exchange;
 mod socket;
 mod tls;
 mod with_sse;
+mod traced;
 
 use std::time::Duration;
 
