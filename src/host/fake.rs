@@ -15,7 +15,7 @@ use super::builder::ToolHostBuilder;
 use super::recorder::{Intent, Outcome, RecordError, Recorder};
 use super::request::{Arguments, CallRequest};
 use crate::model::{
-    CallId, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext,
+    CallId, Circuit, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext,
     ToolDefinition, ToolName, ToolResult,
 };
 use crate::provider::{Listing, Preview, Server, ToolProvider};
@@ -150,6 +150,8 @@ impl Server for Fake {
             tools: None,
             resources: None,
             prompts: None,
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }

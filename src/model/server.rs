@@ -51,6 +51,32 @@ impl ServerState {
     }
 }
 
+/// Whether the router sends calls to a server of its own choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Circuit {
+    /// It does.
+    #[default]
+    Closed,
+    /// Not now: it failed again and again.
+    Open {
+        /// For how much longer.
+        left: Duration,
+    },
+    /// One call may try whether it works again.
+    HalfOpen,
+}
+
+impl Circuit {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
+}
+
 /// One row of `toolhost servers`.
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
@@ -90,6 +116,10 @@ pub struct ServerStatus {
     pub resources: Option<usize>,
     /// Number of prompts listed, when asked.
     pub prompts: Option<usize>,
+    /// Its share of calls, when the file gives it one.
+    pub weight: Option<f64>,
+    /// Whether the router sends calls to it.
+    pub circuit: Circuit,
     /// Deviations seen so far.
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.

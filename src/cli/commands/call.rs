@@ -222,6 +222,11 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
         let count = plural(hidden, "more warning", "more warnings");
         door.note(&Line::of(Label::Dim, format!("{count}, -v shows all")));
     }
+    if let (1.., Some(routing)) = (door.verbosity(), &outcome.metadata.routing) {
+        for line in views::outcome::routing(routing) {
+            door.note(&Line::of(Label::Dim, line));
+        }
+    }
     let filtered = match (&args.query, result) {
         // What a tool says when it fails is not what the expression was written for.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
@@ -406,6 +411,7 @@ mod tests {
                 connect: None,
                 attempts: 1,
                 protocol: None,
+                routing: None,
             },
         }
     }

@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::cli::output::Palette;
-    use crate::model::{Era, Phase};
+    use crate::model::{Circuit, Era, Phase};
 
     fn ready() -> ServerStatus {
         ServerStatus {
@@ -247,6 +247,8 @@ mod tests {
             tools: Some(26),
             resources: None,
             prompts: Some(1),
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: Vec::new(),
             stderr_tail: vec!["listening".to_owned()],
         }

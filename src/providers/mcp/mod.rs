@@ -22,7 +22,7 @@ use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::{calling, headers, listing};
 use crate::model::{
-    Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
+    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
     Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
 use crate::provider::{Preview, Server, ToolProvider, permit};
@@ -370,6 +370,8 @@ impl Server for McpProvider {
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
             resources: None,
             prompts: None,
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }
