@@ -315,7 +315,9 @@ mod tests {
 
     use super::*;
     use crate::config::node::{Node, NodeValue, Position, SourceText};
-    use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec, ToolSpec};
+    use crate::config::spec::{
+        AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec, ToolSpec,
+    };
     use crate::model::{Origin, Source, ToolDefinition, ToolName};
 
     fn ask(name: &str) -> Trust {

@@ -212,7 +212,12 @@ pub const SERVER: &[KeyWord] = &[
     key("env", VALUES, "Variables for the program."),
     key("env_keys", TEXTS, "Names of variables passed through from this environment."),
     key("cwd", TEXT, "The program's working directory; default: this file's."),
-    also("url", &["baseUrl", "serverUrl", "httpUrl"], TEXT, "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp."),
+    also(
+        "url",
+        &["baseUrl", "serverUrl", "httpUrl"],
+        TEXT,
+        "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp.",
+    ),
     key("headers", VALUES, "Headers of every request."),
     key(
         "auth",

@@ -55,7 +55,8 @@ pub fn read(
     let socket: PathBuf = base.join(path).components().collect();
     let length = socket.as_os_str().len();
     if length > LONGEST {
-        let why = format!("the socket's path has {length} bytes, and at most {LONGEST} are possible");
+        let why =
+            format!("the socket's path has {length} bytes, and at most {LONGEST} are possible");
         return Err((why, "move the socket to a shorter path"));
     }
     let asked = asked.unwrap_or(match transport {
@@ -112,7 +113,15 @@ mod tests {
 
     #[test]
     fn what_names_no_socket_is_told() {
-        for text in ["unix:", "unix://", "unix:///", "unix://mcp.sock", "unix::/mcp", "unix:./", "unix:///a\0b"] {
+        for text in [
+            "unix:",
+            "unix://",
+            "unix:///",
+            "unix://mcp.sock",
+            "unix::/mcp",
+            "unix:./",
+            "unix:///a\0b",
+        ] {
             assert!(read_auto(text).is_err(), "{text:?}");
         }
         let (why, _) = read_auto(&format!("unix:///{}", "x".repeat(200))).unwrap_err();

@@ -152,11 +152,7 @@ impl ToolHost {
     }
 
     /// What a call looks for.
-    fn search<'a>(
-        request: &'a CallRequest,
-        calls: bool,
-        skipped: &'a [Skipped],
-    ) -> Search<'a> {
+    fn search<'a>(request: &'a CallRequest, calls: bool, skipped: &'a [Skipped]) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has limits of its own.
         let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);

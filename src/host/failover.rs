@@ -78,13 +78,11 @@ impl ToolHost {
             })
             .collect();
         let tool = all.first().map(|(_, tool)| tool.definition.name.tool()).unwrap_or_default();
-        let picked = if search.calls {
-            self.balance.pick(tool, &choices)
-        } else {
-            balance::first(&choices)
-        };
+        let picked =
+            if search.calls { self.balance.pick(tool, &choices) } else { balance::first(&choices) };
         let Some((at, found)) = picked.and_then(|at| Some((at, *all.get(at)?))) else {
-            let refusals = known.iter().map(|(server, ..)| self.circuits.refusal(server).to_string());
+            let refusals =
+                known.iter().map(|(server, ..)| self.circuits.refusal(server).to_string());
             return Err(Fault::unreachable(format!("no server that offers '{name}' is available"))
                 .details(refusals)
                 .hint("a full name is always tried"));

@@ -138,7 +138,9 @@ impl ToolHost {
         let (asked, resting): (Vec<_>, Vec<_>) = self
             .remote()
             .filter(|member| is_in_scope(servers, member.provider.component()))
-            .filter(|member| search.skipped.iter().all(|s| member.server.as_ref() != Some(&s.server)))
+            .filter(|member| {
+                search.skipped.iter().all(|s| member.server.as_ref() != Some(&s.server))
+            })
             .partition(|member| !self.is_resting(member));
         let mut answers = self.ask(&asked, limit).await;
         answers.bad.extend(resting.into_iter().filter_map(|member| {
@@ -323,6 +325,13 @@ impl ToolHost {
             })
         };
         let owner = answers.bad.iter().find(declares);
+        let disabled = self.disabled.iter().find(|entry| {
+            is_in_scope(servers, Some(&entry.name))
+                && entry.declares.iter().any(|tool| tool == name)
+        });
+        if let (None, Some(entry)) = (owner, disabled) {
+            return broken(entry).detail(format!("it declares the tool '{name}'"));
+        }
         let worst = || answers.bad.iter().min_by_key(|(_, fault)| fault.kind().precedence());
         if let Some((_, fault)) = owner.or_else(worst) {
             let fault = fault.clone();

@@ -319,6 +319,11 @@ impl Connection {
         self.session.closed()
     }
 
+    /// Fires when the connection is gone.
+    pub fn gone(&self) -> CancellationToken {
+        self.session.gone.clone()
+    }
+
     /// Grows each time the server says that its tools changed.
     pub fn tool_list_version(&self) -> u64 {
         self.session.tool_list_version()

@@ -25,7 +25,7 @@ pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply};
 pub use result::{CallMetadata, Routing, Skipped, ToolResult, map_json};
-pub use server::{Circuit, Era, ServerState, ServerStatus};
+pub use server::{Circuit, Era, PastFault, ServerState, ServerStatus};
 pub use traffic::{Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.

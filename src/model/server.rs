@@ -77,6 +77,15 @@ impl Circuit {
     }
 }
 
+/// An error of the past.
+#[derive(Debug, Clone)]
+pub struct PastFault {
+    /// When, since the Unix epoch.
+    pub at: Duration,
+    /// What.
+    pub fault: Fault,
+}
+
 /// One row of `toolhost servers`.
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
@@ -116,6 +125,12 @@ pub struct ServerStatus {
     pub resources: Option<usize>,
     /// Number of prompts listed, when asked.
     pub prompts: Option<usize>,
+    /// Connections made in this run; all but the first are restarts.
+    pub starts: u32,
+    /// How long the connection has been there.
+    pub uptime: Option<Duration>,
+    /// The newest error, kept when the server works again.
+    pub last_error: Option<PastFault>,
     /// Its share of calls, when the file gives it one.
     pub weight: Option<f64>,
     /// Whether the router sends calls to it.

@@ -43,7 +43,8 @@ pub struct CallArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Repeat a failed attempt this often, if the tool is marked safe to repeat
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retries: Option<u32>,
     /// Approve the call without being asked
     #[arg(short, long)]

@@ -56,11 +56,14 @@ fn routing_json(routing: &Routing) -> Value {
 /// How the router chose a server, in lines.
 pub fn routing(routing: &Routing) -> Vec<String> {
     let skipped = routing.skipped.iter();
-    let mut lines: Vec<String> =
-        skipped.map(|skipped| format!("'{}' was skipped: {}", skipped.server, skipped.reason)).collect();
+    let mut lines: Vec<String> = skipped
+        .map(|skipped| format!("'{}' was skipped: {}", skipped.server, skipped.reason))
+        .collect();
     lines.push(match routing.others.as_slice() {
         [] => format!("the server '{}' was chosen", routing.server),
-        others => format!("the server '{}' was chosen, before {}", routing.server, others.join(", ")),
+        others => {
+            format!("the server '{}' was chosen, before {}", routing.server, others.join(", "))
+        }
     });
     lines
 }

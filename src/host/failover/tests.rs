@@ -78,7 +78,8 @@ async fn a_call_that_was_not_sent_goes_to_the_next_server_and_each_try_is_record
     let (a, b, c) = (failing("a", refused()), failing("b", refused()), server("c"));
     let book = Arc::new(Book::default());
     let weights = [("a", 2.0), ("b", 1.0), ("c", 0.5)].map(|(name, w)| (name.to_owned(), w));
-    let host = host(&[&a, &b, &c]).routing_weights(weights).recorder(Arc::clone(&book) as _).build();
+    let host =
+        host(&[&a, &b, &c]).routing_weights(weights).recorder(Arc::clone(&book) as _).build();
     let outcome = host.call(call("echo")).await.unwrap();
     assert!(outcome.result.is_ok());
     let routing = outcome.metadata.routing.unwrap();

@@ -6,9 +6,11 @@
 
 mod change;
 mod endpoint;
+mod health;
 mod pace;
 mod slot;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
@@ -17,16 +19,17 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::config::environment::Environment;
-use crate::config::spec::ServerSpec;
+use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::{calling, headers, listing};
 use crate::model::{
-    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
-    Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
+    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState,
+    ServerStatus, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
 use crate::provider::{Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use health::Health;
 use pace::Pace;
 use slot::Slot;
 
@@ -63,7 +66,9 @@ pub struct McpProvider {
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
-    known: StdMutex<Known>,
+    known: Arc<StdMutex<Known>>,
+    /// The newest connection did some work.
+    worked: AtomicBool,
 }
 
 /// What is known about the server without asking it.
@@ -75,6 +80,9 @@ struct Known {
     ping: Option<Duration>,
     /// By what the newest connection was made.
     transport: Option<&'static str>,
+    /// What the connection before the newest offered.
+    earlier: Option<Listed>,
+    health: Health,
 }
 
 /// A listing and the moment it was true.
@@ -93,7 +101,8 @@ impl McpProvider {
             setup,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
-            known: StdMutex::default(),
+            known: Arc::default(),
+            worked: AtomicBool::new(false),
         }
     }
 
@@ -102,7 +111,12 @@ impl McpProvider {
     }
 
     fn set_state(&self, state: ServerState) {
-        self.known().state = Some(state.clone());
+        let mut known = self.known();
+        known.state = Some(state.clone());
+        if let ServerState::Failed(fault) = &state {
+            known.health.failed(fault);
+        }
+        drop(known);
         self.setup.events.emit(Event::Server { server: self.spec.name.clone(), state });
     }
 
@@ -112,11 +126,16 @@ impl McpProvider {
         if let Some(connection) = slot.alive() {
             return Ok(connection);
         }
-        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start());
-        if let Err(fault) = admitted {
-            let fault = fault.server(&self.spec.name);
-            self.set_state(ServerState::Failed(fault.clone()));
-            return Err(fault);
+        let worked = self.worked.swap(false, Ordering::Relaxed);
+        let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
+        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start(is_process, worked));
+        match admitted {
+            Ok(not_before) => tokio::time::sleep_until(not_before).await,
+            Err(fault) => {
+                let fault = fault.server(&self.spec.name);
+                self.set_state(ServerState::Failed(fault.clone()));
+                return Err(fault);
+            }
         }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup).await {
@@ -125,10 +144,13 @@ impl McpProvider {
                 slot.opened(Arc::clone(&connection));
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
-                known.listed = None;
+                known.earlier = known.listed.take().or(known.earlier.take());
+                known.health.started();
                 known.transport = Some(transport);
                 drop(known);
                 self.set_state(ServerState::Ready);
+                let events = &self.setup.events;
+                health::watch(&self.spec.name, &connection, &self.known, events);
                 Ok(connection)
             }
             Err(fault) => {
@@ -199,23 +221,38 @@ impl McpProvider {
         connection: &Connection,
         tool: &str,
     ) -> Result<Option<ToolDefinition>, Fault> {
-        let listed = self.known().listed.clone();
+        let (listed, earlier) = {
+            let known = self.known();
+            (known.listed.clone(), known.earlier.clone())
+        };
+        let find =
+            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let Some(listed) = listed else {
-            return Ok(None);
+            // It was started again since the tool was listed: what it offers now counts.
+            let Some(earlier) = earlier else { return Ok(None) };
+            let after = find(&self.listing(connection).await?.listing);
+            return self.unchanged(find(&earlier.listing).as_ref(), after);
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }
-        let find =
-            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
             return Ok(before);
         }
         let after = find(&self.listing(connection).await?.listing);
-        match (&before, &after) {
+        self.unchanged(before.as_ref(), after)
+    }
+
+    /// The definition as it is now, when it is what was listed before.
+    fn unchanged(
+        &self,
+        before: Option<&ToolDefinition>,
+        after: Option<ToolDefinition>,
+    ) -> Result<Option<ToolDefinition>, Fault> {
+        match (before, &after) {
             (Some(before), Some(after)) if !self.spec.dev => {
                 change::refuse_if_changed(before, after)
                     .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
@@ -305,7 +342,9 @@ impl ToolProvider for McpProvider {
         let server = &self.spec.name;
         let mut result =
             calling::call(&connection, tool, &call.arguments, &options, &context.events, server)
-                .await?;
+                .await
+                .inspect_err(|fault| self.known().health.failed(fault))?;
+        self.worked.store(true, Ordering::Relaxed);
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
         }
@@ -328,6 +367,8 @@ impl ToolProvider for McpProvider {
     async fn close(&self) {
         let connection = self.slot.lock().await.take();
         if let Some(connection) = connection {
+            // First, so that nobody takes its end for a death.
+            self.known().state = Some(ServerState::Closed);
             connection.close().await;
             self.set_state(ServerState::Closed);
         }
@@ -370,6 +411,9 @@ impl Server for McpProvider {
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
             resources: None,
             prompts: None,
+            starts: known.health.starts(),
+            uptime: known.health.uptime().filter(|_| alive),
+            last_error: known.health.last(),
             weight: None,
             circuit: Circuit::Closed,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
@@ -392,6 +436,7 @@ impl Server for McpProvider {
                     self.known().ping = Some(asked.elapsed());
                 }
                 Err(fault) => {
+                    self.known().health.failed(&fault);
                     return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
                 }
             }

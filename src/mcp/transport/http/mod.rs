@@ -109,9 +109,7 @@ impl Shared {
             link_local: true,
         };
         let client = match &target.socket {
-            Some(socket) => {
-                client::over_socket(socket, &target.url, &settings, checked.headers)?
-            }
+            Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
             None => client::build(&target.url, &settings, checked.headers)?,
         };
         let (outbox, inbox) = queue();

@@ -303,10 +303,7 @@ impl Shared {
                     }
                 }));
             }
-            let response = request
-                .send()
-                .await
-                .map_err(|error| self.no_response(&error, &url))?;
+            let response = request.send().await.map_err(|error| self.no_response(&error, &url))?;
             check_headers(response.headers(), self.limits.headers)?;
             match redirect(response.status(), response.headers(), &url, Asking::Act)? {
                 Some(next) => url = next,

@@ -296,9 +296,7 @@ mod tests {
 
     fn named(data: &str) -> Result<String, FaultKind> {
         let stream = "http://127.0.0.1:8001/api/sse?key=1".parse().unwrap();
-        endpoint(data.as_bytes(), &stream)
-            .map(|url| url.to_string())
-            .map_err(|fault| fault.kind())
+        endpoint(data.as_bytes(), &stream).map(|url| url.to_string()).map_err(|fault| fault.kind())
     }
 
     #[test]
