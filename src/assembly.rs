@@ -201,7 +201,8 @@ fn internal_providers(
             let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
             if !configuration.disabled.iter().any(known) {
                 let (role, problem) = (FileRole::Tools, problem.clone());
-                configuration.disabled.push(DisabledEntry { name, role, problem });
+                let declares = Vec::new();
+                configuration.disabled.push(DisabledEntry { name, role, problem, declares });
             }
         }
         configuration.problems.extend(built.problems);

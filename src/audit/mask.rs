@@ -88,6 +88,9 @@ impl Masker {
         if let ServerState::Failed(fault) = status.state {
             status.state = ServerState::Failed(self.fault(fault));
         }
+        if let Some(past) = &mut status.last_error {
+            past.fault = self.fault(past.fault.clone());
+        }
         for line in status.warnings.iter_mut().chain(&mut status.stderr_tail) {
             *line = self.text(line);
         }

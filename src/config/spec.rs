@@ -88,6 +88,8 @@ pub struct DisabledEntry {
     pub role: FileRole,
     /// Why.
     pub problem: Problem,
+    /// The names of the tools that a server's entry declares.
+    pub declares: Vec<String>,
 }
 
 /// How files speak of one kind of internal tool. The registry of kinds hands these to the config

@@ -7,6 +7,8 @@ use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::{Approver, NoApprover};
+use super::balance::Balance;
+use super::circuit::Circuits;
 use super::limits::Permits;
 use super::listings::{ListWatch, Member};
 use super::questions::Questions;
@@ -56,6 +58,8 @@ impl Default for ToolHostBuilder {
                 metadata: JsonObject::new(),
                 session: String::new(),
                 routing_weights: HashMap::new(),
+                balance: Balance::default(),
+                circuits: Circuits::default(),
                 disabled: Vec::new(),
                 permits: Permits::default(),
                 questions: Arc::default(),
@@ -201,7 +205,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The weights of servers that set one.
+    /// The weights of servers that set one (see `balance`).
     #[must_use]
     pub fn routing_weights(mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.host.routing_weights = weights.into_iter().collect();

@@ -159,6 +159,7 @@ mod routing {
             name: name.into(),
             role,
             problem: Problem::error("TOKEN is not set"),
+            declares: vec!["commit".into()],
         };
         let host = host(&[&local(&["calculator"])])
             .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
@@ -168,6 +169,15 @@ mod routing {
             assert_eq!(fault.kind(), FaultKind::Config);
             assert!(fault.message().ends_with("is out of service: TOKEN is not set"));
         }
+        // The bare name of a tool that its entry declares, whoever else fails meanwhile.
+        let host = super::fake::host(&[&Arc::new(Fake::dead("bad"))])
+            .disabled(vec![entry("git", FileRole::Servers)])
+            .build();
+        let fault = host.find("commit", &[]).await.unwrap_err();
+        assert_eq!(fault.message(), "'git' is out of service: TOKEN is not set");
+        assert_eq!(fault.detail_lines(), ["it declares the tool 'commit'"]);
+        let fault = host.find("commit", &["bad".into()]).await.unwrap_err();
+        assert_eq!(fault.server_name(), Some("bad"));
         let fault = host.find("echo", &["gti".into()]).await.unwrap_err();
         assert_eq!(fault.message(), "unknown server 'gti'");
     }

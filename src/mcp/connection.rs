@@ -169,7 +169,11 @@ impl Connection {
         params: Value,
         options: &RequestOptions,
     ) -> Result<Raw, Fault> {
-        let named = |fault: Fault| fault.server(&self.name).phase(options.phase);
+        // A wire that could not connect says so: nothing was sent then.
+        let named = |fault: Fault| match fault.at_phase() {
+            Some(Phase::Start) => fault.server(&self.name),
+            _ => fault.server(&self.name).phase(options.phase),
+        };
         if let Some(fault) = self.session.closed() {
             return Err(named(fault));
         }
@@ -365,6 +369,11 @@ impl Connection {
     /// Why the connection is gone, once it is.
     pub fn closed(&self) -> Option<Fault> {
         self.session.closed()
+    }
+
+    /// Fires when the connection is gone.
+    pub fn gone(&self) -> CancellationToken {
+        self.session.gone.clone()
     }
 
     /// Grows each time the server says that its tools changed.

@@ -31,8 +31,8 @@ pub use offer::{
 };
 pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
-pub use result::{CallMetadata, ToolResult, map_json};
-pub use server::{Era, ServerState, ServerStatus};
+pub use result::{CallMetadata, Routing, Skipped, ToolResult, map_json};
+pub use server::{Circuit, Era, PastFault, ServerState, ServerStatus};
 pub use traffic::{Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.

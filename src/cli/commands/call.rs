@@ -43,7 +43,8 @@ pub struct CallArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Repeat a failed attempt this often, if the tool is marked safe to repeat
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retries: Option<u32>,
     /// Approve the call without being asked
     #[arg(short, long)]
@@ -221,6 +222,11 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
         // A noisy server says the same at each call.
         let count = plural(hidden, "more warning", "more warnings");
         door.note(&Line::of(Label::Dim, format!("{count}, -v shows all")));
+    }
+    if let (1.., Some(routing)) = (door.verbosity(), &outcome.metadata.routing) {
+        for line in views::outcome::routing(routing) {
+            door.note(&Line::of(Label::Dim, line));
+        }
     }
     let filtered = match (&args.query, result) {
         // What a tool says when it fails is not what the expression was written for.
@@ -407,6 +413,7 @@ mod tests {
                 connect: None,
                 attempts: 1,
                 protocol: None,
+                routing: None,
             },
         }
     }

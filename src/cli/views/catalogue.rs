@@ -20,7 +20,7 @@ const MAX_DESCRIPTION: usize = 160;
 pub fn page(tools: &[&ToolDefinition], width: Option<usize>) -> Page {
     let mut table = Table::new([
         Column::new(""),
-        Column::new("NAME").shrinks_to(24),
+        Column::new("NAME").cut_last(24),
         Column::new("SOURCE").shrinks_to(8).droppable(1),
         Column::new("SPEED").droppable(2),
         Column::new("DESCRIPTION").shrinks_to(20),

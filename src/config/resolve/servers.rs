@@ -119,6 +119,7 @@ fn server(
     }
     if is_off(&entry, &mut findings) && findings.problems.is_empty() {
         gathered.switched_off(name, FileRole::Servers, place);
+        gathered.declared(declared_names(&entry));
         return;
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
@@ -135,7 +136,16 @@ fn server(
     });
     if gathered.settle(name, FileRole::Servers, findings) {
         gathered.configuration.servers.extend(spec);
+    } else {
+        gathered.declared(declared_names(&entry));
     }
+}
+
+/// The names under `provides_tools`, as far as they can be read.
+fn declared_names(entry: &Node) -> Vec<String> {
+    let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
+    let names = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
+    names.filter_map(|(_, name)| name.as_scalar_text().ok()).collect()
 }
 
 fn resolve(

@@ -6,6 +6,7 @@
 
 mod change;
 mod endpoint;
+mod health;
 mod offers;
 mod pace;
 mod patience;
@@ -14,6 +15,7 @@ mod slot;
 
 pub use endpoint::identity;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
@@ -22,19 +24,20 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::config::environment::Environment;
-use crate::config::spec::ServerSpec;
+use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, headers, listing, message};
 use crate::model::{
-    Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
-    Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
+    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState,
+    ServerStatus, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
 use crate::provider::{Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
-use offers::Counts;
 pub use endpoint::{describe, start};
+use health::Health;
+use offers::Counts;
 use pace::Pace;
 use slot::Slot;
 
@@ -75,7 +78,9 @@ pub struct McpProvider {
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
-    known: StdMutex<Known>,
+    known: Arc<StdMutex<Known>>,
+    /// The newest connection did some work.
+    worked: AtomicBool,
 }
 
 /// What is known about the server without asking it.
@@ -90,6 +95,9 @@ struct Known {
     counts: Counts,
     /// Chosen while running, instead of the one of the setup.
     log_level: Option<&'static str>,
+    /// What the connection before the newest offered.
+    earlier: Option<Listed>,
+    health: Health,
 }
 
 /// A listing and the moment it was true.
@@ -116,7 +124,8 @@ impl McpProvider {
             setup,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
-            known: StdMutex::default(),
+            known: Arc::default(),
+            worked: AtomicBool::new(false),
         }
     }
 
@@ -125,7 +134,12 @@ impl McpProvider {
     }
 
     fn set_state(&self, state: ServerState) {
-        self.known().state = Some(state.clone());
+        let mut known = self.known();
+        known.state = Some(state.clone());
+        if let ServerState::Failed(fault) = &state {
+            known.health.failed(fault);
+        }
+        drop(known);
         self.setup.events.emit(Event::Server { server: self.spec.name.clone(), state });
     }
 
@@ -135,11 +149,16 @@ impl McpProvider {
         if let Some(connection) = slot.alive() {
             return Ok(connection);
         }
-        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start());
-        if let Err(fault) = admitted {
-            let fault = fault.server(&self.spec.name);
-            self.set_state(ServerState::Failed(fault.clone()));
-            return Err(fault);
+        let worked = self.worked.swap(false, Ordering::Relaxed);
+        let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
+        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start(is_process, worked));
+        match admitted {
+            Ok(not_before) => tokio::time::sleep_until(not_before).await,
+            Err(fault) => {
+                let fault = fault.server(&self.spec.name);
+                self.set_state(ServerState::Failed(fault.clone()));
+                return Err(fault);
+            }
         }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup, &self.tracer).await {
@@ -151,10 +170,13 @@ impl McpProvider {
                 }
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
-                known.listed = None;
+                known.earlier = known.listed.take().or(known.earlier.take());
+                known.health.started();
                 known.transport = Some(transport);
                 drop(known);
                 self.set_state(ServerState::Ready);
+                let events = &self.setup.events;
+                health::watch(&self.spec.name, &connection, &self.known, events);
                 Ok(connection)
             }
             Err(fault) => {
@@ -221,26 +243,43 @@ impl McpProvider {
 
     /// The definition a call is made by: listed on this connection, and still the same.
     async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
-        let listed = self.known().listed.clone();
-        let listed = match listed {
-            Some(listed) => listed,
+        let (listed, earlier) = {
+            let known = self.known();
+            (known.listed.clone(), known.earlier.clone())
+        };
+        let find =
+            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+        let listed = match (listed, earlier) {
+            (Some(listed), _) => listed,
+            // It was started again since the tool was listed: what it offers now counts.
+            (None, Some(earlier)) => {
+                let after = find(&self.listing(connection).await?.listing);
+                return self.unchanged(find(&earlier.listing).as_ref(), after);
+            }
             // Roots cannot be kept without knowing which arguments are addresses.
-            None if !self.spec.roots.is_empty() => self.listing(connection).await?,
-            None => return Ok(Current::default()),
+            (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
+            (None, None) => return Ok(Current::default()),
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }
-        let find =
-            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
             return Ok(Current { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        let warnings = match (&before, &after) {
+        self.unchanged(before.as_ref(), after)
+    }
+
+    /// The definition as it is now, when it may have changed so since it was listed.
+    fn unchanged(
+        &self,
+        before: Option<&ToolDefinition>,
+        after: Option<ToolDefinition>,
+    ) -> Result<Current, Fault> {
+        let warnings = match (before, &after) {
             (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
                 .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
             _ => Vec::new(),
@@ -368,7 +407,8 @@ impl ToolProvider for McpProvider {
             definition = fresh;
             called = self.attempt(&connection, context, call, definition.as_ref()).await;
         }
-        let mut result = called?;
+        let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
+        self.worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
@@ -398,6 +438,8 @@ impl ToolProvider for McpProvider {
     async fn close(&self) {
         let connection = self.slot.lock().await.take();
         if let Some(connection) = connection {
+            // First, so that nobody takes its end for a death.
+            self.known().state = Some(ServerState::Closed);
             connection.close().await;
             self.set_state(ServerState::Closed);
         }
@@ -445,6 +487,11 @@ impl Server for McpProvider {
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
             resources: known.counts.resources,
             prompts: known.counts.prompts,
+            starts: known.health.starts(),
+            uptime: known.health.uptime().filter(|_| alive),
+            last_error: known.health.last(),
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }
@@ -465,6 +512,7 @@ impl Server for McpProvider {
                     self.known().ping = Some(asked.elapsed());
                 }
                 Err(fault) => {
+                    self.known().health.failed(&fault);
                     return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
                 }
             }
