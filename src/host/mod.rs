@@ -56,9 +56,9 @@ use builder::ToolHostBuilder;
 use limits::Permits;
 use listings::Member;
 use policy::Decision;
+use questions::Questions;
 use recorder::Recorder;
 use registry::Registry;
-use questions::Questions;
 use request::Reach;
 use sessions::Sessions;
 

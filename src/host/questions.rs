@@ -183,10 +183,8 @@ mod tests {
         let (call, other) = (CallId("1".to_owned()), CallId("2".to_owned()));
         questions.begun(&call);
         questions.ask(question(Some(&call))).await;
-        let taken_back = tokio::time::timeout(
-            Duration::from_millis(10),
-            questions.ask(question(Some(&call))),
-        );
+        let taken_back =
+            tokio::time::timeout(Duration::from_millis(10), questions.ask(question(Some(&call))));
         assert!(taken_back.await.is_err());
         // Of a call that is not under way nothing is kept.
         questions.ask(question(Some(&other))).await;

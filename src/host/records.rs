@@ -97,10 +97,10 @@ impl Recorder for RecorderSet {
         let now = self.clock.unix();
         let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
         let audited = self.kept.audit.as_ref().map_or(Ok(()), |audit| {
-            let questions = outcome.questions.iter().map(|asked| QuestionRow {
-                kind: asked.kind,
-                verdict: asked.verdict.as_str(),
-            });
+            let questions = outcome
+                .questions
+                .iter()
+                .map(|asked| QuestionRow { kind: asked.kind, verdict: asked.verdict.as_str() });
             let questions: Vec<QuestionRow> = questions.collect();
             let row = OutcomeRow {
                 call: &outcome.call_id.0,

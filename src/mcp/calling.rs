@@ -28,7 +28,8 @@ pub async fn call(
     if as_task {
         params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE.as_millis() as u64 }));
     }
-    let Settled { result, raw } = rounds::request(connection, "tools/call", params, options).await?;
+    let Settled { result, raw } =
+        rounds::request(connection, "tools/call", params, options).await?;
     let kind = result.get("resultType").map(|t| t.as_str().unwrap_or_default());
     let result = match kind {
         None if as_task && result.get("task").is_some_and(Value::is_object) => {

@@ -147,7 +147,8 @@ mod tests {
         let mut questions = Questions::default();
         questions.open("1".into(), question(&[7, 8])).unwrap();
         questions.open("2".into(), question(&[])).unwrap();
-        let over = |questions: &Questions, key: &str| questions.get(key).unwrap().over.is_cancelled();
+        let over =
+            |questions: &Questions, key: &str| questions.get(key).unwrap().over.is_cancelled();
         assert!(questions.delay(7) && questions.delay(8) && !questions.delay(9));
         questions.ended(7);
         assert!(!over(&questions, "1"));

@@ -169,11 +169,12 @@ pub fn is_for_a_person(method: &str) -> bool {
 
 /// Reads a question to a person from its parameters.
 fn read(method: &str, params: &Value) -> Result<Ask, Refusal> {
-    let text = |key: &str| {
-        params.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
-            Refusal::Malformed(format!("{method}: {key} is missing or is not text"))
-        })
-    };
+    let text =
+        |key: &str| {
+            params.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
+                Refusal::Malformed(format!("{method}: {key} is missing or is not text"))
+            })
+        };
     match method {
         "elicitation/create" => match params.get("mode").and_then(Value::as_str) {
             // Before 2025-11-25 there was one mode without a name.
@@ -288,8 +289,7 @@ mod tests {
         assert_eq!(no.error(), (-1, "User rejected sampling request".to_owned()));
         let result = json!({ "role": "assistant", "model": "human",
                              "content": { "type": "text", "text": "hi" } });
-        let yes =
-            answer(Reply::Accept(result.clone()), "sampling/createMessage", &params).await;
+        let yes = answer(Reply::Accept(result.clone()), "sampling/createMessage", &params).await;
         assert_eq!(yes, Ok(result));
     }
 
@@ -302,7 +302,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_web_address_is_never_put_to_anybody() {
-        for url in ["javascript:alert(1)", "file:///etc/passwd", "$(reboot)", "data:text/html,x", ""]
+        for url in
+            ["javascript:alert(1)", "file:///etc/passwd", "$(reboot)", "data:text/html,x", ""]
         {
             let open = json!({ "mode": "url", "message": "Pay", "url": url });
             let inbox = Arc::new(Says(Reply::Accept(json!({})), Mutex::default()));

@@ -188,9 +188,9 @@ fn unanswered(method: &str, refusal: &Refusal) -> Fault {
             Fault::denied(format!("the server needs {method}, and nobody could be asked"))
                 .hint(HOW_TO_ANSWER)
         }
-        Refusal::Declined(_) => Fault::denied(format!(
-            "{method} was declined, and the server cannot go on without it"
-        )),
+        Refusal::Declined(_) => {
+            Fault::denied(format!("{method} was declined, and the server cannot go on without it"))
+        }
         Refusal::Unknown(why) => {
             Fault::tool(format!("the server needs {} before it answers: {why}", head(method, 100)))
         }

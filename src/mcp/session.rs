@@ -357,7 +357,12 @@ impl Session {
 
     /// Takes note of a question and of the requests that may be waiting for its answer: the one on
     /// whose stream it came, or all that are part of calls.
-    fn open_question(&self, key: String, method: &str, of: Option<i64>) -> Result<(), &'static str> {
+    fn open_question(
+        &self,
+        key: String,
+        method: &str,
+        of: Option<i64>,
+    ) -> Result<(), &'static str> {
         let mut guard = self.state();
         let state = &mut *guard;
         let of = of.filter(|id| state.pending.contains_key(id));

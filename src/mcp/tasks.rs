@@ -14,9 +14,7 @@ use super::connection::{Connection, RequestOptions};
 use super::message::{Raw, head};
 use super::results;
 use super::rounds::Rounds;
-use crate::model::{
-    Event, Fault, FaultKind, JsonObject, LogLevel, Phase, Signal, ToolResult,
-};
+use crate::model::{Event, Fault, FaultKind, JsonObject, LogLevel, Phase, Signal, ToolResult};
 use crate::util::units::show_duration;
 
 /// How long a server is asked to keep a task and its result.
