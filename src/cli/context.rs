@@ -1,15 +1,16 @@
 //! What every command is given: the options, the door, the environment, and the way to the host.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::answers::{AnsweringInbox, Answers};
 use super::args::Global;
 use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
-use super::prompt::{self, TerminalApprover};
+use super::prompt::{self, TerminalApprover, TerminalInbox};
 use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::config::environment::Environment;
@@ -19,7 +20,7 @@ use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
 use crate::host::request::Reach;
-use crate::model::{EventSink, Fault, FaultKind, Problem};
+use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What every command is given.
@@ -34,6 +35,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Who looks at the wires of servers.
     pub watchers: Watchers,
+    /// Answers to servers' questions that were given with the command.
+    answers: OnceLock<Arc<Answers>>,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
@@ -55,7 +58,13 @@ impl Context {
     pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
         let cancel = CancellationToken::new();
         let watchers = Watchers::new(&global, &door);
-        Self { global, door, environment, cancel, watchers, host: Mutex::default() }
+        let (answers, host) = (OnceLock::new(), Mutex::default());
+        Self { global, door, environment, cancel, watchers, answers, host }
+    }
+
+    /// Answers what servers ask by these rules first. To be said once, before the host is built.
+    pub fn answer_with(&self, answers: Answers) {
+        let _said_before = self.answers.set(Arc::new(answers));
     }
 
     /// The host that was built, to be closed.
@@ -138,9 +147,9 @@ impl Context {
         let traffic = self.watchers.sink(&self.door)?;
         let front_end = FrontEnd {
             approver: Arc::new(approver),
+            inbox: self.inbox(),
             events: self.events(),
             traffic,
-            ..FrontEnd::nobody()
         };
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,6 +218,18 @@ impl Context {
                 1 => Some("info"),
                 _ => Some("debug"),
             },
+        }
+    }
+
+    fn inbox(&self) -> Arc<dyn Inbox> {
+        let person = Arc::new(TerminalInbox::new(Arc::clone(&self.door)));
+        match self.answers.get() {
+            Some(answers) => Arc::new(AnsweringInbox {
+                answers: Arc::clone(answers),
+                next: person,
+                door: Arc::clone(&self.door),
+            }),
+            None => person,
         }
     }
 

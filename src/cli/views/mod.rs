@@ -9,6 +9,7 @@ pub mod configuration;
 pub mod difference;
 pub mod history;
 pub mod outcome;
+pub mod question;
 pub mod server;
 pub mod tool;
 pub mod traffic;
