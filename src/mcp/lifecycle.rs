@@ -80,7 +80,8 @@ pub struct Agreement {
 #[derive(Debug)]
 pub struct Lifecycle {
     choice: ProtocolChoice,
-    remembered: Option<Era>,
+    /// Whether a wire begins with `initialize` although the file leaves it open.
+    legacy_first: bool,
     discover: Asked,
     initialize: Asked,
     restarted: bool,
@@ -106,7 +107,7 @@ impl Lifecycle {
     pub fn new(choice: ProtocolChoice, remembered: Option<Era>) -> Self {
         Self {
             choice,
-            remembered,
+            legacy_first: remembered == Some(Era::Legacy),
             discover: Asked::No,
             initialize: Asked::No,
             restarted: false,
@@ -119,7 +120,7 @@ impl Lifecycle {
         let legacy = match self.choice {
             ProtocolChoice::Legacy => true,
             ProtocolChoice::Modern => false,
-            ProtocolChoice::Auto => self.remembered == Some(Era::Legacy) || self.restarted,
+            ProtocolChoice::Auto => self.legacy_first,
         };
         if legacy { self.send_initialize(LEGACY) } else { self.send_discover() }
     }
@@ -183,8 +184,10 @@ impl Lifecycle {
         self.choice == ProtocolChoice::Auto && !self.restarted && !self.discover.is_no()
     }
 
+    /// Begins again with what did not fail: a modern server may die of `initialize` just as well.
     fn restart(&mut self) -> Action {
         self.restarted = true;
+        self.legacy_first = !matches!(self.initialize, Asked::Refused(_));
         self.discover = Asked::No;
         self.initialize = Asked::No;
         Action::Restart
@@ -196,7 +199,7 @@ impl Lifecycle {
         }
         self.discover = Asked::Refused(fault.clone());
         if !self.may_initialize() {
-            return Action::Fail(fault);
+            return Action::Fail(self.insisted(fault));
         }
         match &self.initialize {
             Asked::No => Action::Send(self.send_initialize(LEGACY)),
@@ -233,8 +236,23 @@ impl Lifecycle {
             {
                 Action::Send(self.send_discover())
             }
-            _ => Action::Fail(fault),
+            _ => Action::Fail(self.insisted(fault)),
         }
+    }
+
+    /// A refusal of the only lifecycle that the file allows.
+    fn insisted(&self, fault: Fault) -> Fault {
+        let word = match self.choice {
+            ProtocolChoice::Auto => return fault,
+            ProtocolChoice::Legacy => "legacy",
+            ProtocolChoice::Modern => MODERN,
+        };
+        if fault.hint_text().is_some() || fault.kind() == FaultKind::Auth {
+            return fault;
+        }
+        fault.hint(format!(
+            "its entry insists on `protocol: {word}`; without that line toolhost finds out what it speaks"
+        ))
     }
 }
 
@@ -438,10 +456,23 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_era_never_falls_back() {
+    fn a_server_that_became_modern_and_dies_of_initialize_is_started_once_more() {
+        let mut lifecycle = Lifecycle::new(ProtocolChoice::Auto, Some(Era::Legacy));
+        lifecycle.start();
+        sends(&lifecycle.hear(Heard::Initialize(refused(-32601, &[]))), Step::Discover);
+        let gone = lifecycle.hear(Heard::Gone(Fault::unreachable("gone")));
+        assert!(matches!(gone, Action::Restart));
+        assert_eq!(lifecycle.start(), Step::Discover);
+        ready(lifecycle.hear(Heard::Discover(discovered())), Era::Modern);
+    }
+
+    #[test]
+    fn a_forced_era_never_falls_back_and_says_what_forces_it() {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Modern, Some(Era::Legacy));
         assert_eq!(lifecycle.start(), Step::Discover);
         assert!(matches!(lifecycle.hear(Heard::Silence), Action::Wait));
-        assert!(matches!(lifecycle.hear(Heard::Discover(refused(-32601, &[]))), Action::Fail(_)));
+        let action = lifecycle.hear(Heard::Discover(refused(-32601, &[])));
+        let Action::Fail(fault) = action else { panic!("{action:?}") };
+        assert!(fault.hint_text().unwrap().contains("protocol: 2026-07-28"));
     }
 }

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 
 use super::McpSetup;
 use crate::config::environment::Environment;
-use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
 use crate::mcp::era;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
@@ -54,7 +54,10 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
             _ => fault,
         }
     })?;
-    setup.eras.remember(&key, connection.agreement.era);
+    // What a file insists on says nothing about the next entry with the same command.
+    if spec.protocol == ProtocolChoice::Auto {
+        setup.eras.remember(&key, connection.agreement.era);
+    }
     Ok(connection)
 }
 
