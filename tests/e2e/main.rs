@@ -15,6 +15,7 @@ mod audit;
 mod behaviours;
 mod catalogues;
 mod documents;
+mod eras;
 mod examples;
 mod faults;
 mod files;
