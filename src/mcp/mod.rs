@@ -4,8 +4,10 @@
 //! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
+pub mod auth;
 pub mod calling;
 pub mod connection;
+pub mod credentials;
 mod definition;
 pub mod era;
 mod few;

@@ -7,6 +7,7 @@ pub mod definition;
 pub mod event;
 pub mod fault;
 pub mod listing;
+pub mod login;
 pub mod name;
 pub mod problem;
 pub mod question;
@@ -21,6 +22,7 @@ pub use definition::{
 pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
+pub use login::{Browser, LoginReport, Visit};
 pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply};

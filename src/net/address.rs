@@ -3,7 +3,7 @@
 //! Owns: how a URL is shown, and which addresses are this machine, near it, or nobody's to ask.
 //! Never does: look up a name.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -61,6 +61,47 @@ pub fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// Whether an address can be reached from the whole internet: no private network, no loopback, no
+/// link, no group, and none of the ranges that are set aside.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => {
+            let [first, second, third, ..] = ip.segments();
+            let embedded = |high: u16, low: u16| {
+                is_public_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+            };
+            match (first, second) {
+                // Translation and tunnels lead to the address inside.
+                (0x64, 0xff9b) => {
+                    let [.., high, low] = ip.segments();
+                    third == 0 && embedded(high, low)
+                }
+                (0x2002, high) => embedded(high, third),
+                // Teredo, and examples.
+                (0x2001, 0 | 0xdb8) => false,
+                _ => (0x2000..0x4000).contains(&first),
+            }
+        }
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let set_aside = match ip.octets() {
+        [0 | 240..=255, ..] | [192, 0, 0, _] => true,
+        // Shared by providers; measurements.
+        [100, second, ..] => second & 0xc0 == 64,
+        [198, second, ..] => second & 0xfe == 18,
+        _ => false,
+    };
+    !(set_aside
+        || ip.is_private()
+        || ip.is_loopback()
+        || ip.is_link_local()
+        || ip.is_multicast()
+        || ip.is_documentation())
+}
+
 /// The address in a URL that names one instead of a host.
 pub fn literal(url: &Url) -> Option<IpAddr> {
     match url.host() {
@@ -78,6 +119,40 @@ mod tests {
     fn a_shown_url_holds_no_secrets() {
         let url = "https://me:pass@example.com:8443/mcp?key=abc#f".parse().unwrap();
         assert_eq!(show(&url), "https://example.com:8443/mcp");
+    }
+
+    #[test]
+    fn public_addresses_are_told_from_all_others() {
+        for ip in ["8.8.8.8", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8"] {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in [
+            "0.0.0.0",
+            "10.0.0.1",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.1",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:a00:1::1",
+            "fc00::1",
+            "fe80::1",
+            "ff02::1",
+        ] {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use url::Url;
 
-use super::address::{is_link_local, is_loopback};
+use super::address::{is_link_local, is_loopback, is_public};
 use crate::model::{Fault, Phase};
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
@@ -31,6 +31,9 @@ pub struct Settings {
     pub insecure: bool,
     /// Whether a name may lead to a link-local address (see [`is_link_local`]).
     pub link_local: bool,
+    /// Whether a name may only lead to public addresses (see [`is_public`]): the rule for addresses
+    /// that a server named.
+    pub public: bool,
 }
 
 /// A client for the origin of `url`; `headers` go with every request.
@@ -52,7 +55,10 @@ pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwe
         .http1_only()
         .http1_max_headers(HEADER_LINES)
         .tcp_nodelay(true)
-        .dns_resolver(Arc::new(SystemResolver { link_local: settings.link_local }));
+        .dns_resolver(Arc::new(SystemResolver {
+            link_local: settings.link_local,
+            public: settings.public,
+        }));
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
@@ -101,24 +107,43 @@ impl fmt::Display for LinkLocal {
 
 impl std::error::Error for LinkLocal {}
 
+/// A host name leads to addresses that are not public and nowhere else.
+#[derive(Debug)]
+pub struct NotPublic {
+    /// The first of them.
+    pub address: IpAddr,
+}
+
+impl fmt::Display for NotPublic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is no public address", self.address)
+    }
+}
+
+impl std::error::Error for NotPublic {}
+
 /// The system's name lookup, with errors that can be recognised. What it lets through is what is
 /// connected to, so a name cannot change its mind in between.
 struct SystemResolver {
     link_local: bool,
+    public: bool,
 }
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let link_local = self.link_local;
+        let (link_local, public) = (self.link_local, self.public);
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
-            let (refused, allowed): (Vec<_>, Vec<_>) =
-                found.partition(|address| !link_local && is_link_local(address.ip()));
-            match refused.first() {
-                Some(address) if allowed.is_empty() => {
-                    Err(LinkLocal { address: address.ip() }.into())
+            let (refused, allowed): (Vec<_>, Vec<_>) = found.partition(|address| {
+                let ip = address.ip();
+                (!link_local && is_link_local(ip)) || (public && !is_public(ip))
+            });
+            match refused.first().map(std::net::SocketAddr::ip) {
+                Some(address) if allowed.is_empty() && is_link_local(address) => {
+                    Err(LinkLocal { address }.into())
                 }
+                Some(address) if allowed.is_empty() => Err(NotPublic { address }.into()),
                 _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })

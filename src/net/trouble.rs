@@ -13,7 +13,7 @@ use rustls::CertificateError;
 use url::Url;
 
 use super::address::address;
-use super::client::{LinkLocal, NoSuchHost};
+use super::client::{LinkLocal, NoSuchHost, NotPublic};
 use crate::model::{Fault, Phase};
 use crate::util::units::show_duration;
 
@@ -38,6 +38,9 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Faul
     }
     if let Some(LinkLocal { address }) = find(error) {
         return link_local(&place, *address).phase(Phase::Start);
+    }
+    if let Some(NotPublic { address }) = find(error) {
+        return not_public(&place, *address).phase(Phase::Start);
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return tls_fault(tls, &place).phase(Phase::Start);
@@ -101,6 +104,12 @@ pub fn in_body(error: &reqwest::Error) -> Cut {
 pub fn link_local(place: &str, address: IpAddr) -> Fault {
     Fault::denied(format!("{place} is the link-local address {address}, which is not asked"))
         .detail("such addresses hand out credentials of cloud machines")
+}
+
+/// The refusal of an address inside a network that a server outside of it named.
+pub fn not_public(place: &str, address: IpAddr) -> Fault {
+    Fault::denied(format!("{place} is the private address {address}, which is not asked"))
+        .detail("a server named it; what servers name has to be public")
 }
 
 fn refused(error: &reqwest::Error, url: &Url) -> Fault {

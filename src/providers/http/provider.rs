@@ -101,6 +101,7 @@ impl HttpProvider {
             connect: sending::CONNECT,
             insecure: self.insecure,
             link_local: entry.link_local,
+            public: false,
         };
         let client = client::build(origin, &settings, HeaderMap::new())?;
         // Origins come from entries, which bounds the map.

@@ -13,10 +13,10 @@ use super::McpSetup;
 use crate::config::environment::Environment;
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
-use crate::mcp::era;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
+use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
 use crate::providers::confinement;
 use crate::util::process::{Grace, Program, ResolveError, resolve};
@@ -107,9 +107,9 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
             let target = HttpTarget {
                 url: url.clone(),
                 headers: headers.clone(),
-                bearer: match auth {
-                    AuthSpec::None => None,
-                    AuthSpec::Bearer { token, .. } => Some(token.clone()),
+                credentials: match auth {
+                    AuthSpec::None => credentials::none(),
+                    AuthSpec::Bearer { token, .. } => credentials::bearer(token.clone()),
                 },
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),

@@ -269,7 +269,7 @@ impl Shared {
         if status == 200 && content_type(response.headers()) == "text/event-stream" {
             return Ok(self.stream(Body::new(response)));
         }
-        let (headers, authorized) = (response.headers(), self.authorized);
+        let (headers, authorized) = (response.headers(), self.gate.authorized());
         let fault = Refusal { status, headers, body: &[], url: &url, authorized }.fault();
         let later = status.is_server_error() || status.as_u16() == 429;
         Err(if later { Unopened::Failed(fault) } else { Unopened::Refused(fault) })

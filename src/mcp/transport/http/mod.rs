@@ -3,7 +3,8 @@
 //! Owns: [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
 //! and the classification of everything that can go wrong into faults. Never does: parse what is
 //! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
-//! request, follow an address a server names elsewhere, or log in.
+//! request (but for one that was not let in, see `gate`), follow an address a server names
+//! elsewhere, or log in.
 //!
 //! What the layer above may rely on:
 //!
@@ -22,6 +23,7 @@ mod answer;
 mod body;
 mod departing;
 mod events;
+mod gate;
 mod headers;
 mod post;
 mod queue;
@@ -48,6 +50,7 @@ pub use headers::header_text;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 
+use self::gate::Gate;
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
 use self::running::{Running, locked};
@@ -73,8 +76,7 @@ struct Shared {
     may_guess: AtomicBool,
     /// The server's own event stream was asked for.
     listening: AtomicBool,
-    /// Credentials go with every request.
-    authorized: bool,
+    gate: Gate,
     running: Running,
     outbox: Outbox,
     secrets: Redactor,
@@ -89,12 +91,13 @@ impl HttpWire {
     /// the system's certificates cannot be loaded.
     pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
         let checked = target.check()?;
-        let authorized = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
+        let written = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
         let settings = client::Settings {
             connect: target.limits.connect,
             insecure: target.insecure,
             // The user wrote this address and nobody else can change it.
             link_local: true,
+            public: false,
         };
         let client = client::build(&target.url, &settings, checked.headers)?;
         let (outbox, inbox) = queue();
@@ -108,7 +111,7 @@ impl HttpWire {
             session: Mutex::new(Session::default()),
             may_guess: AtomicBool::new(true),
             listening: AtomicBool::new(false),
-            authorized,
+            gate: Gate::new(target.credentials, written),
             running: Running::default(),
             outbox,
             secrets: checked.secrets,

@@ -117,12 +117,15 @@ impl Shared {
 
     /// Ends the session of the legacy era, if there is one.
     pub(super) async fn farewell(&self) {
-        let (headers, session) = {
+        let (mut headers, session) = {
             let mut session = locked(&self.session);
             (headers::get(&session), session.end())
         };
         if session.is_some() {
             let url = locked(&self.url).clone();
+            let shown = self.show("DELETE", &url, &mut headers);
+            // Without credentials the server says no, and forgets the session later.
+            timeout(self.limits.farewell, shown).await.ok();
             let request = self.client.delete(url).headers(headers).send();
             // A refusal (405: sessions cannot be ended) is as good.
             timeout(self.limits.farewell, request).await.ok();
@@ -270,7 +273,7 @@ impl Shared {
         }
         let (url, headers) = (response.url().clone(), response.headers().clone());
         let body = self.beginning(&mut Body::new(response)).await;
-        let authorized = self.authorized;
+        let authorized = self.gate.authorized();
         let fault =
             Refusal { status, headers: &headers, body: &body, url: &url, authorized }.fault();
         Ok(match status.as_u16() {
@@ -283,7 +286,7 @@ impl Shared {
 
     /// Sends one HTTP request, follows the redirects that may be followed, and checks the size of
     /// the headers that come back.
-    pub(super) async fn exchange(
+    pub(super) async fn attempt(
         &self,
         method: Method,
         url: &Url,

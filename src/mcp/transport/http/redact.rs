@@ -3,6 +3,8 @@
 //! Owns: replacing them in text made from what the server sent (a body's first line, a challenge).
 //! Never does: touch a JSON-RPC message; those are masked where they are shown.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::mcp::wire::Arrival;
@@ -13,23 +15,30 @@ const SHORTEST: usize = 6;
 
 /// The secrets of one target, each with the header it is sent in.
 #[derive(Default)]
-pub(super) struct Redactor(Vec<(String, SecretString)>);
+pub(super) struct Redactor(RwLock<Vec<(String, SecretString)>>);
 
 impl Redactor {
     /// Remembers the value of a header; of `Bearer xyz`, `xyz` on its own too.
-    pub(super) fn learn(&mut self, header: &str, value: &SecretString) {
+    pub(super) fn learn(&self, header: &str, value: &SecretString) {
         let whole = value.expose_secret();
         let last = whole.rsplit(' ').next().unwrap_or(whole);
         for text in [whole, last] {
-            if text.len() >= SHORTEST {
-                self.0.push((header.to_owned(), SecretString::from(text.to_owned())));
+            let known = |(_, secret): &(String, SecretString)| secret.expose_secret() == text;
+            if text.len() < SHORTEST || self.known().iter().any(known) {
+                continue;
             }
+            let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            secrets.push((header.to_owned(), SecretString::from(text.to_owned())));
         }
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Vec<(String, SecretString)>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The text without the secrets.
     pub(super) fn clean(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (header, secret)| {
+        self.known().iter().fold(text.to_owned(), |text, (header, secret)| {
             let secret = secret.expose_secret();
             let mark = format!("‹secret:{header}›");
             let text = text.replace(secret, &mark);
@@ -42,7 +51,7 @@ impl Redactor {
 
     /// The fault without the secrets.
     pub(super) fn clean_fault(&self, fault: Fault) -> Fault {
-        if self.0.is_empty() {
+        if self.known().is_empty() {
             return fault;
         }
         let mut clean = Fault::new(fault.kind(), self.clean(fault.message()))
@@ -73,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_replaced_in_every_text_of_a_fault() {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.learn("authorization", &SecretString::from("Bearer hunter2hunter2"));
         let fault = redactor.clean_fault(
             Fault::auth("401: hunter2hunter2")
@@ -87,7 +96,7 @@ mod tests {
 
     #[test]
     fn encoded_forms_are_replaced_too() {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.learn("x-key", &SecretString::from("a\"b/c d+e"));
         assert_eq!(redactor.clean(r#"{"k":"a\"b/c d+e"}"#), r#"{"k":"‹secret:x-key›"}"#);
         assert_eq!(redactor.clean("?k=a%22b%2Fc+d%2Be"), "?k=‹secret:x-key›");
@@ -95,7 +104,7 @@ mod tests {
 
     #[test]
     fn short_values_are_left_alone() {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.learn("x-team", &SecretString::from("blue"));
         assert_eq!(redactor.clean("a blue moon"), "a blue moon");
     }

@@ -3,6 +3,7 @@
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -10,6 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::redact::Redactor;
+use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
 use crate::net::address::{is_near, show};
@@ -34,8 +36,8 @@ pub struct HttpTarget {
     pub url: Url,
     /// Headers of every request. Names of the protocol's own headers are refused.
     pub headers: Vec<(String, SecretString)>,
-    /// Sent as `Authorization: Bearer`.
-    pub bearer: Option<SecretString>,
+    /// What goes into `Authorization`, unless the headers have one.
+    pub credentials: Arc<dyn Credentials>,
     /// Certificates are not checked, and secrets may travel over plain HTTP. Never from a file.
     pub insecure: bool,
     /// Bounds on everything the server does.
@@ -102,7 +104,7 @@ impl HttpTarget {
         Self {
             url,
             headers: Vec::new(),
-            bearer: None,
+            credentials: credentials::none(),
             insecure: false,
             limits: HttpLimits::default(),
         }
@@ -117,7 +119,8 @@ impl HttpTarget {
         let mut warning = None;
         if self.url.scheme() == "http" && !is_near(&self.url) {
             let place = show(&self.url);
-            if headers.contains_key(AUTHORIZATION) && !self.insecure {
+            if (headers.contains_key(AUTHORIZATION) || self.credentials.always()) && !self.insecure
+            {
                 return Err(Fault::denied(format!(
                     "credentials would travel unencrypted to {place}"
                 ))
@@ -133,18 +136,13 @@ impl HttpTarget {
     }
 
     fn headers(&self) -> Result<(HeaderMap, Redactor), Fault> {
-        let (mut headers, mut secrets) = (HeaderMap::new(), Redactor::default());
+        let (mut headers, secrets) = (HeaderMap::new(), Redactor::default());
         for (name, value) in &self.headers {
-            let (name, value) = header(name, value, value.expose_secret(), &mut secrets)?;
+            let (name, value) = header(name, value, &secrets)?;
             headers.append(name, value);
         }
-        if let Some(token) = &self.bearer {
-            if headers.contains_key(AUTHORIZATION) {
-                return Err(Fault::config("authorization is given twice, in headers and in auth"));
-            }
-            let text = format!("Bearer {}", token.expose_secret());
-            let (name, value) = header("authorization", token, &text, &mut secrets)?;
-            headers.insert(name, value);
+        if headers.contains_key(AUTHORIZATION) && self.credentials.always() {
+            return Err(Fault::config("authorization is given twice, in headers and in auth"));
         }
         if !self.url.username().is_empty() || self.url.password().is_some() {
             secrets.learn("url", &SecretString::from(self.url.password().unwrap_or_default()));
@@ -156,8 +154,7 @@ impl HttpTarget {
 fn header(
     name: &str,
     secret: &SecretString,
-    text: &str,
-    secrets: &mut Redactor,
+    secrets: &Redactor,
 ) -> Result<(HeaderName, HeaderValue), Fault> {
     let shown: String = name.chars().take(80).collect();
     let name = HeaderName::try_from(name)
@@ -166,7 +163,7 @@ fn header(
         return Err(Fault::config(format!("the header '{name}' belongs to the protocol"))
             .hint(format!("remove '{name}' from headers")));
     }
-    let mut value = HeaderValue::try_from(text).map_err(|_| {
+    let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
         Fault::config(format!("the value of the header '{name}' holds a control character"))
             .hint("a line break at the end of a token file is the usual cause")
     })?;
@@ -197,7 +194,7 @@ mod tests {
     #[test]
     fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
         let mut target = target("http://127.0.0.1/");
-        target.bearer = Some(SecretString::from("hunter2\n"));
+        target.headers = vec![("X-Key".to_owned(), SecretString::from("hunter2\n"))];
         let fault = target.check().err().unwrap();
         assert_eq!(fault.kind(), FaultKind::Config);
         assert!(!format!("{fault:?}{target:?}").contains("hunter2"));
@@ -206,7 +203,7 @@ mod tests {
     #[test]
     fn two_authorizations_are_refused() {
         let mut target = target("https://example.com/mcp");
-        target.bearer = Some(SecretString::from("one"));
+        target.credentials = credentials::bearer(SecretString::from("one"));
         target.headers = vec![("Authorization".to_owned(), SecretString::from("Bearer two"))];
         assert_eq!(target.check().err().unwrap().kind(), FaultKind::Config);
     }
@@ -215,7 +212,7 @@ mod tests {
     fn credentials_travel_encrypted_or_stay_near() {
         let with_token = |url: &str, insecure: bool| {
             let mut target = target(url);
-            target.bearer = Some(SecretString::from("token"));
+            target.credentials = credentials::bearer(SecretString::from("token"));
             target.insecure = insecure;
             target.check().err().map(|fault| fault.kind())
         };

@@ -1,13 +1,19 @@
 //! What is sent, how answers come, what refusals mean, and where requests go.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use secrecy::SecretString;
 use serde_json::json;
 
 use super::super::{HttpWire, is_session_lost};
 use super::{
     JSON, ask, ask_status, call, initialized, legacy, modern, request, target, wire, wire_to,
 };
+use crate::mcp::credentials::{self, Asked, Challenge, Credentials, Retry, Shown};
 use crate::mcp::wire::{Arrival, FrameKind, Wire as _};
-use crate::model::{Era, FaultKind};
+use crate::model::{Era, Fault, FaultKind};
 use crate::net::peer::{Heard, Peer, Reply, answer, head};
 
 #[tokio::test]
@@ -98,13 +104,75 @@ async fn a_token_is_sent_and_never_shown() {
     })
     .await;
     let mut target = target(peer.url("/mcp"));
-    target.bearer = Some("hunter2hunter2".into());
+    target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = HttpWire::connect(target).unwrap();
     let outcome = call(&wire, 1, "tools/list").await;
     let fault = outcome.fault(FaultKind::Auth, "refused the credentials");
     assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
     assert_eq!(peer.heard().len(), 1);
     assert_eq!(peer.heard()[0].header("authorization"), Some("Bearer hunter2hunter2"));
+}
+
+/// Shows `token-N`, one more after each refusal.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait]
+impl Credentials for Counting {
+    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+        let token = format!("token-{}", self.0.load(Ordering::Relaxed));
+        Ok(Some(Shown::bearer(&SecretString::from(token))))
+    }
+
+    async fn challenged(&self, challenge: Challenge) -> Result<Retry, Fault> {
+        assert_eq!((challenge.status, challenge.www_authenticate.len()), (401, 1));
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Retry::Again)
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_is_repeated_with_new_credentials() {
+    let peer = Peer::start(|_, heard| match heard.header("authorization") {
+        Some("Bearer token-2") => Reply::result(heard),
+        _ => Reply::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], ""),
+    })
+    .await;
+    let mut target = target(peer.url("/mcp"));
+    target.credentials = Arc::new(Counting::default());
+    let wire = HttpWire::connect(target).unwrap();
+    assert_eq!(call(&wire, 1, "tools/list").await.messages.len(), 1);
+    assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
+    let bodies: Vec<_> = peer.heard().into_iter().map(|heard| heard.body).collect();
+    assert_eq!(bodies.len(), 4);
+    assert!(bodies[0] == bodies[1] && bodies[1] == bodies[2]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_never_content_is_asked_four_times() {
+    let peer = Peer::start(|_, _| {
+        Reply::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], "not token-3 either")
+    })
+    .await;
+    let mut target = target(peer.url("/mcp"));
+    target.credentials = Arc::new(Counting::default());
+    let wire = HttpWire::connect(target).unwrap();
+    let outcome = call(&wire, 1, "tools/list").await;
+    let fault = outcome.fault(FaultKind::Auth, "refused the credentials");
+    assert!(!format!("{fault:?}").contains("token-3"), "{fault:?}");
+    assert_eq!(peer.heard().len(), 4);
+}
+
+#[tokio::test]
+async fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
+    let peer = Peer::start(|_, heard| Reply::result(heard)).await;
+    let mut target = target(peer.url("/mcp"));
+    target.credentials = credentials::bearer("hunter2\n".into());
+    let wire = HttpWire::connect(target).unwrap();
+    let outcome = call(&wire, 1, "tools/list").await;
+    let fault = outcome.fault(FaultKind::Config, "control character");
+    assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
+    assert!(peer.heard().is_empty());
 }
 
 #[tokio::test]

@@ -1,0 +1,133 @@
+//! Finding the authorization server of a server, and judging what it says of itself.
+//!
+//! Owns: the way from a challenge, or from nothing, to metadata that may be used. The search itself
+//! is the SDK's: protected resource metadata (RFC 9728) where the challenge says, at the path and
+//! at the root, authorization server metadata (RFC 8414, OpenID Connect) in all its places, and the
+//! fixed endpoints of the revision 2025-03-26.
+
+use std::sync::Arc;
+
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
+};
+use url::Url;
+
+use super::Settings;
+use super::fault::translate;
+use super::http::AuthHttp;
+use crate::model::Fault;
+use crate::net::address::show;
+
+/// An authorization server that may be asked.
+pub(super) struct Found {
+    /// The SDK's state machine, with the metadata set.
+    pub manager: AuthorizationManager,
+    /// What the authorization server says of itself.
+    pub metadata: AuthorizationMetadata,
+    /// The issuer, or the origin of a server that names none.
+    pub issuer: String,
+}
+
+/// Looks for the authorization server, beginning at a challenge when there is one.
+///
+/// # Errors
+/// When there is none, or it must not be used.
+pub(super) async fn discover(
+    settings: &Settings,
+    http: &Arc<AuthHttp>,
+    challenge: Option<&str>,
+) -> Result<Found, Fault> {
+    let failed = |error| translate(error, http);
+    let manager =
+        |base: &Url| AuthorizationManager::new_with_oauth_http_client(base.clone(), http.clone());
+    let mut own = manager(&settings.url).await.map_err(failed)?;
+    let found = own.resolve_metadata_from_challenge(challenge).await;
+    let unknown = match &found {
+        Ok(found) => found.source == AuthorizationMetadataSource::LegacyEndpointFallback,
+        Err(error) => matches!(error, AuthError::AuthorizationServersUnavailable { .. }),
+    };
+    let found = match &settings.issuer {
+        // The SDK looks at no private address, wherever it is from.
+        Some(issuer) if unknown => {
+            let there = manager(issuer).await.map_err(failed)?;
+            there.resolve_metadata().await.map_err(failed)?
+        }
+        _ => found.map_err(failed)?,
+    };
+    let metadata = found.metadata;
+    // Older servers name no issuer. Their tokens belong to the server itself.
+    let issuer = match &metadata.issuer {
+        Some(issuer) => issuer.clone(),
+        None => settings.url.origin().ascii_serialization(),
+    };
+    if let Some(wanted) = &settings.issuer
+        && wanted.as_str().trim_end_matches('/') != issuer.trim_end_matches('/')
+    {
+        return Err(Fault::auth(format!(
+            "the server names another issuer than the entry: {issuer}"
+        ))
+        .detail(format!("the entry has {wanted}"))
+        .hint("check 'issuer' of the entry; if the server moved, change it"));
+    }
+    let announced = metadata.code_challenge_methods_supported.as_ref();
+    let is_new = found.source == AuthorizationMetadataSource::ProtectedResourceMetadata;
+    // Servers of 2025-03-26 may say nothing; later ones must announce it.
+    if settings.needs_pkce() && is_new && announced.is_none() {
+        return Err(Fault::auth(format!("{issuer} does not announce PKCE"))
+            .detail("its metadata has no code_challenge_methods_supported with S256")
+            .hint("its operator has to enable PKCE with S256"));
+    }
+    own.set_metadata(metadata.clone());
+    Ok(Found { manager: own, metadata, issuer })
+}
+
+impl Found {
+    /// The token endpoint.
+    ///
+    /// # Errors
+    /// When it is no URL.
+    pub(super) fn token_endpoint(&self) -> Result<Url, Fault> {
+        endpoint(&self.metadata.token_endpoint, "token endpoint")
+    }
+
+    /// The ways a client may prove who it is at the token endpoint; empty when that is not said.
+    pub(super) fn methods(&self) -> Vec<&str> {
+        let methods = self.metadata.additional_fields.get("token_endpoint_auth_methods_supported");
+        let methods = methods.and_then(|methods| methods.as_array());
+        methods.into_iter().flatten().filter_map(|method| method.as_str()).collect()
+    }
+
+    /// Whether a field of the metadata is `true`.
+    pub(super) fn says(&self, field: &str) -> bool {
+        self.metadata.additional_fields.get(field).and_then(serde_json::Value::as_bool)
+            == Some(true)
+    }
+
+    /// Adds `offline_access` when the authorization server knows it: without, some give nothing
+    /// that renews a token.
+    pub(super) fn add_offline_access(&self, scopes: &mut Vec<String>) {
+        const OFFLINE: &str = "offline_access";
+        let known = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
+        if known && !scopes.is_empty() && !scopes.iter().any(|scope| scope == OFFLINE) {
+            scopes.push(OFFLINE.to_owned());
+        }
+    }
+}
+
+fn endpoint(text: &str, what: &str) -> Result<Url, Fault> {
+    Url::parse(text).map_err(|_| Fault::protocol(format!("the {what} of the metadata is no URL")))
+}
+
+/// The page of the authorization server that a person is sent to, checked.
+///
+/// # Errors
+/// When it must not be opened.
+pub(super) fn page(text: &str, http: &AuthHttp) -> Result<Url, Fault> {
+    let url = endpoint(text, "authorization endpoint")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        let place = show(&url);
+        return Err(Fault::denied(format!("{place} is not opened: it names a user")));
+    }
+    http.reach().permits(&url)?;
+    Ok(url)
+}

@@ -1,0 +1,312 @@
+//! Requests to authorization servers.
+//!
+//! Owns: [`AuthHttp`] — which addresses may be asked, no redirects to elsewhere, bounded answers,
+//! a deadline for each request. Never does: know what is asked.
+//!
+//! A server names its authorization server, and that names its endpoints: nobody the user chose.
+//! So `https` to a public address is asked, and besides only the origins that the user wrote down.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::Response;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use reqwest::{Method, StatusCode};
+use rmcp::transport::auth::{
+    OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::model::Fault;
+use crate::net::address::{address, is_link_local, is_loopback, is_public, literal, show};
+use crate::net::client;
+use crate::net::redirect::{self, Asking, circle, redirect};
+use crate::net::response::{Body, HEADERS, check_headers, content_type, too_large};
+use crate::net::trouble;
+use crate::util::units::show_duration;
+
+/// Bytes of an answer. Metadata and tokens are a few KiB.
+const ANSWER: usize = 1 << 20;
+/// One request, from the name lookup to the last byte.
+const EXCHANGE: Duration = Duration::from_secs(15);
+/// Name lookup, TCP and TLS together.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Origins that are asked with one object.
+const ORIGINS: usize = 16;
+
+/// Which addresses beside public ones may be asked.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// Addresses the user wrote down: their whole origins may be asked, wherever they lead.
+    pub written: Vec<Url>,
+    /// A server on this machine may name other ports of this machine. Off by default: a server that
+    /// was forwarded here could make toolhost ask whatever else listens.
+    pub any_local_port: bool,
+}
+
+impl Reach {
+    /// Whether `url`, that a server named, may be asked or opened.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn permits(&self, url: &Url) -> Result<(), Fault> {
+        let refused = |why: &str| {
+            Err(Fault::denied(format!("{} is not asked: {why}", show(url))).hint(
+                "if that is your authorization server, write it down: auth: { type: oauth, issuer: URL }",
+            ))
+        };
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(Fault::denied(format!(
+                "a server named an address that is neither https nor http: {}",
+                url.scheme()
+            )));
+        }
+        if self.is_written(url) || self.is_neighbour(url) {
+            return Ok(());
+        }
+        if url.scheme() != "https" {
+            return refused("a server named it, and it is not https");
+        }
+        match literal(url) {
+            Some(ip) if is_link_local(ip) => Err(trouble::link_local(&address(url), ip)),
+            Some(ip) if !is_public(ip) => refused("a server named it, and it is not public"),
+            None if is_loopback(url) => refused("a server named it, and it is this machine"),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_written(&self, url: &Url) -> bool {
+        self.written.iter().any(|written| written.origin() == url.origin())
+    }
+
+    fn is_neighbour(&self, url: &Url) -> bool {
+        self.any_local_port && is_loopback(url) && self.written.iter().any(is_loopback)
+    }
+}
+
+/// Asks authorization servers on behalf of one server.
+pub struct AuthHttp {
+    reach: Reach,
+    insecure: bool,
+    clients: Mutex<HashMap<String, reqwest::Client>>,
+    /// Why the last request came to nothing; the SDK keeps only its text, or not even that.
+    trouble: Mutex<Option<Fault>>,
+}
+
+/// What came back.
+pub(super) struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl AuthHttp {
+    /// Asks whatever `reach` permits. `insecure` takes any certificate.
+    pub(super) fn new(reach: Reach, insecure: bool) -> Arc<Self> {
+        let (clients, trouble) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { reach, insecure, clients, trouble })
+    }
+
+    /// Which addresses may be asked.
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Why the last request came to nothing, once.
+    pub(super) fn take_trouble(&self) -> Option<Fault> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn client(&self, url: &Url) -> Result<reqwest::Client, Fault> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = url.origin().ascii_serialization();
+        if let Some(client) = clients.get(&origin) {
+            return Ok(client.clone());
+        }
+        if clients.len() == ORIGINS {
+            return Err(Fault::denied("too many different authorization servers are named"));
+        }
+        let own = self.reach.is_written(url) || self.reach.is_neighbour(url);
+        let settings = client::Settings {
+            connect: CONNECT,
+            insecure: self.insecure,
+            link_local: false,
+            public: !own,
+        };
+        let client = client::build(url, &settings, HeaderMap::new())?;
+        clients.insert(origin, client.clone());
+        Ok(client)
+    }
+
+    /// One request and its whole answer.
+    ///
+    /// # Errors
+    /// When it may not be asked, or no answer came in time and size.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Bytes,
+        follow: bool,
+    ) -> Result<Answer, Fault> {
+        let place = address(&url);
+        let asked = timeout(EXCHANGE, self.exchange(method, url, headers, body, follow)).await;
+        let asked = asked.unwrap_or_else(|_| {
+            let limit = show_duration(EXCHANGE);
+            Err(Fault::timeout(format!("no answer from {place} within {limit}")))
+        });
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) =
+            asked.as_ref().err().cloned();
+        asked
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        mut url: Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+        follow: bool,
+    ) -> Result<Answer, Fault> {
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+        for _ in 0..=redirect::MOST {
+            self.reach.permits(&url)?;
+            let client = self.client(&url)?;
+            let request = client.request(method.clone(), url.clone()).headers(headers.clone());
+            let request = if body.is_empty() { request } else { request.body(body.clone()) };
+            let response = request
+                .send()
+                .await
+                .map_err(|error| trouble::no_response(&error, &url, CONNECT))?;
+            check_headers(response.headers(), HEADERS)?;
+            if follow {
+                let asking = if method == Method::GET { Asking::Look } else { Asking::Act };
+                if let Some(next) = redirect(response.status(), response.headers(), &url, asking)? {
+                    url = next;
+                    continue;
+                }
+            }
+            let (status, headers) = (response.status(), response.headers().clone());
+            let body = match content_type(&headers).as_str() {
+                // A server that was only looked at began to talk; nothing of that is asked for.
+                "text/event-stream" => Bytes::new(),
+                _ => whole(Body::new(response)).await?,
+            };
+            return Ok(Answer { status, headers, body });
+        }
+        Err(circle(&url))
+    }
+}
+
+async fn whole(mut body: Body) -> Result<Bytes, Fault> {
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = body.next().await.map_err(|cut| body.broken(cut, bytes.len()))? {
+        if bytes.len() + chunk.len() > ANSWER {
+            return Err(too_large(ANSWER));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
+}
+
+impl OAuthHttpClient for AuthHttp {
+    fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let follow = asked.redirect_policy == OAuthHttpRedirectPolicy::Follow;
+            let (parts, body) = asked.request.into_parts();
+            let url = Url::parse(&parts.uri.to_string())?;
+            let answer = self.ask(parts.method, url, parts.headers, body.into(), follow);
+            let answer = answer.await.map_err(|fault| fault.message().to_owned())?;
+            let mut response = Response::new(answer.body.to_vec());
+            *response.status_mut() = answer.status;
+            *response.headers_mut() = answer.headers;
+            Ok(response)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FaultKind;
+    use crate::net::peer::{Peer, Reply};
+
+    fn reach(written: &str, any_local_port: bool) -> Reach {
+        Reach { written: vec![written.parse().unwrap()], any_local_port }
+    }
+
+    fn permits(reach: &Reach, url: &str) -> bool {
+        reach.permits(&url.parse().unwrap()).is_ok()
+    }
+
+    #[test]
+    fn what_a_server_names_is_public_and_encrypted() {
+        let reach = reach("https://mcp.example.com/mcp", false);
+        assert!(permits(&reach, "https://login.example.net/token"));
+        assert!(permits(&reach, "https://8.8.8.8/token"));
+        for url in [
+            "http://login.example.net/token",
+            "https://127.0.0.1/token",
+            "https://localhost/token",
+            "https://10.0.0.1/token",
+            "https://[::ffff:10.0.0.1]/token",
+            "https://169.254.169.254/latest",
+            "http://mcp.example.com/mcp",
+            "ftp://login.example.net/",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+        ] {
+            assert!(!permits(&reach, url), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_wrote_may_be_anywhere() {
+        let reach = reach("http://127.0.0.1:8000/mcp", false);
+        assert!(permits(&reach, "http://127.0.0.1:8000/token"));
+        assert!(!permits(&reach, "http://127.0.0.1:8001/token"));
+        assert!(!permits(&reach, "https://127.0.0.1:8000/token"));
+    }
+
+    #[test]
+    fn neighbouring_ports_need_a_word_and_a_server_that_is_here() {
+        assert!(permits(&reach("http://localhost:1/mcp", true), "http://127.0.0.1:2/token"));
+        let elsewhere = reach("https://mcp.example.com/", true);
+        assert!(!permits(&elsewhere, "http://127.0.0.1:2/token"));
+        assert!(!permits(&reach("http://localhost:1/mcp", true), "http://10.0.0.1/token"));
+    }
+
+    async fn ask(peer: &Peer, path: &str, follow: bool) -> Result<Answer, Fault> {
+        let reach = Reach { written: vec![peer.url("/")], any_local_port: false };
+        let http = AuthHttp::new(reach, false);
+        let asked = http.ask(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
+        let asked = asked.await;
+        assert_eq!(asked.is_err(), http.take_trouble().is_some());
+        asked
+    }
+
+    #[tokio::test]
+    async fn answers_are_bounded_and_redirects_stay() {
+        let peer = Peer::start(|_, heard| match heard.path.as_str() {
+            "/large" => Reply::full("200 OK", &[], "x".repeat(ANSWER + 1)),
+            "/there" => Reply::full("307 Temporary Redirect", &["Location: /ok"], ""),
+            "/away" => {
+                Reply::full("307 Temporary Redirect", &["Location: https://evil.example/"], "")
+            }
+            "/stream" => Reply::events("data: x\n\n"),
+            _ => Reply::full("200 OK", &[], "fine"),
+        })
+        .await;
+        let fault = ask(&peer, "/large", false).await.err().unwrap();
+        assert_eq!(fault.kind(), FaultKind::Protocol);
+        assert_eq!(ask(&peer, "/there", true).await.unwrap().body, "fine");
+        assert_eq!(ask(&peer, "/there", false).await.unwrap().status, 307);
+        let fault = ask(&peer, "/away", true).await.err().unwrap();
+        assert_eq!(fault.kind(), FaultKind::Denied);
+        assert!(ask(&peer, "/stream", false).await.unwrap().body.is_empty());
+    }
+}

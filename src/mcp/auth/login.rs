@@ -1,0 +1,158 @@
+//! A person logs in.
+//!
+//! Owns: the authorization code flow from discovery to a token: which client asks, for which
+//! scopes, and what comes back. Never does: open a page; see [`crate::model::Browser`].
+
+use std::sync::Arc;
+
+use rmcp::transport::auth::{AuthorizationCallback, OAuthClientConfig};
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use super::Settings;
+use super::discovery::{Found, discover, page};
+use super::fault::translate;
+use super::http::AuthHttp;
+use super::token::Granted;
+use super::vault::{Client, Login, server_key};
+use crate::model::{Browser, Fault, Visit};
+use crate::net::words::cut;
+
+/// The name under which toolhost registers itself.
+const CLIENT_NAME: &str = "toolhost";
+
+/// The client a person may have given.
+pub(super) struct Identity<'a> {
+    pub id: Option<&'a str>,
+    pub secret: Option<&'a SecretString>,
+    pub document: Option<&'a Url>,
+}
+
+/// Leads a person through a login. `scopes` is what has to be asked for; when it is empty the
+/// server decides.
+///
+/// # Errors
+/// When there is no authorization server to trust, or it or the person says no.
+pub(super) async fn login(
+    settings: &Settings,
+    http: &Arc<AuthHttp>,
+    identity: Identity<'_>,
+    challenge: Option<&str>,
+    mut scopes: Vec<String>,
+    browser: &dyn Browser,
+) -> Result<Login, Fault> {
+    let mut found = discover(settings, http, challenge).await?;
+    if scopes.is_empty() {
+        scopes = found.manager.select_initial_scopes(&[]).await;
+    } else {
+        found.add_offline_access(&mut scopes);
+    }
+    let server = server_key(&settings.url);
+    let known = settings.vault.load().await?;
+    let known = known.into_iter().find(|kept| {
+        kept.server == server && kept.issuer == found.issuer && kept.client.registered
+    });
+    let port = known.as_ref().and_then(|kept| Url::parse(&kept.client.redirect).ok()?.port());
+    let redirect = browser.redirect(port).await?;
+    let known = known.filter(|kept| kept.client.redirect == redirect);
+    let client =
+        client(&mut found, http, identity, known.map(|kept| kept.client), redirect, &scopes)
+            .await?;
+    let login = |token| Login { server, issuer: found.issuer.clone(), client, token };
+
+    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let url = found.manager.get_authorization_url(&asked).await;
+    let url = page(&url.map_err(|error| translate(error, http))?, http)?;
+    let state = query(&url, "state").unwrap_or_default();
+    let visit = Visit {
+        server: settings.server.clone(),
+        issuer: found.issuer.clone(),
+        scopes: scopes.clone(),
+        url: url.to_string(),
+        state: state.clone(),
+    };
+    let end = browser.visit(&visit).await?;
+    let callback = callback(&found, &end, &state)?;
+    let granted = found
+        .manager
+        .exchange_code_for_token_with_issuer(
+            &callback.code,
+            &callback.csrf_token,
+            callback.issuer.as_deref(),
+        )
+        .await
+        .map_err(|error| translate(error, http))?;
+    let granted = serde_json::to_value(granted).and_then(serde_json::from_value::<Granted>);
+    let granted = granted.map_err(|_| Fault::protocol("the token cannot be read"))?;
+    let token = granted.token(scopes, settings.clock.unix().as_secs())?;
+    Ok(login(Some(token)))
+}
+
+/// The client that asks: the one the user registered, else the document that describes it where
+/// that is understood, else the one of last time, else a new one.
+async fn client(
+    found: &mut Found,
+    http: &AuthHttp,
+    identity: Identity<'_>,
+    known: Option<Client>,
+    redirect: String,
+    scopes: &[String],
+) -> Result<Client, Fault> {
+    let document =
+        identity.document.filter(|_| found.says("client_id_metadata_document_supported"));
+    let (id, secret) = match (identity.id, document, &known) {
+        (Some(id), _, _) => {
+            let secret = identity.secret.map(|secret| secret.expose_secret().to_owned());
+            (id.to_owned(), secret)
+        }
+        (None, Some(document), _) => (document.to_string(), None),
+        (None, None, Some(known)) => (known.id.clone(), known.secret.clone()),
+        (None, None, None) => {
+            let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            let registered = found.manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
+            let registered = registered.map_err(|error| translate(error, http))?;
+            let (id, secret) = (registered.client_id, registered.client_secret);
+            return Ok(Client { id, secret, redirect, registered: true });
+        }
+    };
+    let mut config = OAuthClientConfig::new(id.clone(), redirect.clone());
+    if let Some(secret) = &secret {
+        config = config.with_client_secret(secret.clone());
+    }
+    found.manager.configure_client(config).map_err(|error| translate(error, http))?;
+    let registered = identity.id.is_none() && document.is_none();
+    Ok(Client { id, secret, redirect, registered })
+}
+
+/// Reads where the visit ended. Nothing of it is shown unless it comes from the issuer.
+fn callback(found: &Found, end: &str, state: &str) -> Result<AuthorizationCallback, Fault> {
+    let url = Url::parse(end.trim()).map_err(|_| {
+        Fault::auth("what came back is no address")
+            .hint("paste the whole address of the page the login ended at")
+    })?;
+    if query(&url, "state").as_deref() != Some(state) {
+        return Err(Fault::auth("what came back belongs to another login")
+            .hint("start again, and use the newest page only"));
+    }
+    if let Some(error) = query(&url, "error") {
+        let fault = Fault::auth("the authorization server did not agree");
+        let wanted = found.metadata.issuer.as_deref();
+        let from = query(&url, "iss");
+        let named = found.says("authorization_response_iss_parameter_supported");
+        let genuine = match from.as_deref() {
+            Some(from) => Some(from) == wanted,
+            None => !named,
+        };
+        if !genuine {
+            return Err(fault.detail("it is not the one that was asked"));
+        }
+        let description = query(&url, "error_description").map(|text| cut(&text));
+        return Err(fault.detail(cut(&error)).details(description));
+    }
+    AuthorizationCallback::from_redirect_url(url.as_str())
+        .map_err(|_| Fault::auth("what came back has no code"))
+}
+
+fn query(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}

@@ -1,0 +1,193 @@
+//! OAuth for HTTP servers.
+//!
+//! Owns: finding authorization servers, logging in, renewing tokens, asking for more when a server
+//! wants more, and tokens for programs (client credentials). Never does: open a browser, talk to a
+//! person (see [`crate::model::Browser`]), or send a token anywhere but to the server it is for.
+//!
+//! The parts: [`OAuth`] are the [`Credentials`](super::credentials::Credentials) of one server;
+//! `discovery` finds who issues tokens; `login` and `program` get one; `renewal` renews it;
+//! [`vault`] and [`file`] keep it; `http` decides who is asked at all. What the SDK does well it
+//! does here: the search, the registration, the authorization request, the exchange of the code and
+//! the checks of what comes back.
+//!
+//! A program that embeds this needs no files and no terminal:
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use toolhost::mcp::auth::{Grant, OAuth, Settings};
+//! # use toolhost::mcp::transport::http::HttpTarget;
+//! # fn target(url: url::Url, browser: Arc<dyn toolhost::model::Browser>) -> HttpTarget {
+//! let mut settings = Settings::new("example", url.clone());
+//! settings.grant = Grant::default();
+//! settings.browser = Some(browser);
+//! let mut target = HttpTarget::new(url);
+//! target.credentials = Arc::new(OAuth::new(settings));
+//! # target
+//! # }
+//! ```
+
+mod discovery;
+mod engine;
+mod fault;
+mod http;
+mod jwt;
+mod login;
+mod program;
+mod renewal;
+mod token;
+pub mod vault;
+
+use std::fmt;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use url::Url;
+
+pub use engine::OAuth;
+pub use http::Reach;
+pub use jwt::Algorithm;
+pub use vault::{MemoryVault, Vault};
+
+use crate::model::Browser;
+use crate::util::clock::{Clock, SystemClock};
+
+/// Hears of secrets as they are learned: a name, and the value.
+pub type Learn = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// How a server's tokens are got and kept.
+#[derive(Clone)]
+pub struct Settings {
+    /// The server's name in the files.
+    pub server: String,
+    /// Its address.
+    pub url: Url,
+    /// On what grounds a token is given. A login without a registered client by default.
+    pub grant: Grant,
+    /// What is asked for beside what the server wants; empty by default.
+    pub scopes: Vec<String>,
+    /// The only issuer whose tokens are taken. It may be private, because the user wrote it.
+    pub issuer: Option<Url>,
+    /// Where logins are kept; in memory by default.
+    pub vault: Arc<dyn Vault>,
+    /// Who leads a person to the authorization server. Without one, a login that is needed is a
+    /// fault with the command that makes it.
+    pub browser: Option<Arc<dyn Browser>>,
+    /// The user said that this server wants OAuth. Otherwise a login is used if there is one, and
+    /// logins that cannot be read are only spoken of when the server wants one.
+    pub required: bool,
+    /// A server on this machine may name an authorization server at another port of it.
+    pub any_local_port: bool,
+    /// Take any TLS certificate.
+    pub insecure: bool,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Hears of tokens, to keep them out of everything that is shown.
+    pub learn: Learn,
+}
+
+impl Settings {
+    /// Settings for a server that wants OAuth, with nothing known beforehand.
+    pub fn new(server: impl Into<String>, url: Url) -> Self {
+        Self {
+            server: server.into(),
+            url,
+            grant: Grant::default(),
+            scopes: Vec::new(),
+            issuer: None,
+            vault: Arc::new(MemoryVault::default()),
+            browser: None,
+            required: true,
+            any_local_port: false,
+            insecure: false,
+            clock: Arc::new(SystemClock),
+            learn: Arc::new(|_, _| {}),
+        }
+    }
+
+    /// Whether a code is exchanged that somebody else could have caught.
+    fn needs_pkce(&self) -> bool {
+        matches!(self.grant, Grant::Login { .. })
+    }
+
+    fn reach(&self) -> Reach {
+        let token_url = match &self.grant {
+            Grant::Program { token_url, .. } => token_url.clone(),
+            Grant::Login { .. } => None,
+        };
+        let written = [Some(self.url.clone()), self.issuer.clone(), token_url];
+        Reach {
+            written: written.into_iter().flatten().collect(),
+            any_local_port: self.any_local_port,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// On what grounds a token is given.
+#[derive(Debug, Clone)]
+pub enum Grant {
+    /// A person logs in (authorization code with PKCE).
+    Login {
+        /// A client that was registered beforehand. Without one, the document at `client_metadata`
+        /// is the identity where that is supported, and else toolhost registers itself.
+        client_id: Option<String>,
+        /// The secret of that client.
+        client_secret: Option<SecretString>,
+        /// The address of a client ID metadata document.
+        client_metadata: Option<Url>,
+    },
+    /// A program proves who it is by itself.
+    Program {
+        /// The client.
+        client_id: String,
+        /// How it proves to be that client.
+        proof: Proof,
+        /// Where tokens are; found like everything else when it is not written down.
+        token_url: Option<Url>,
+    },
+}
+
+impl Default for Grant {
+    fn default() -> Self {
+        Self::Login { client_id: None, client_secret: None, client_metadata: None }
+    }
+}
+
+/// How a program gets a token.
+#[derive(Debug, Clone)]
+pub enum Proof {
+    /// Client credentials with a secret.
+    Secret(SecretString),
+    /// Client credentials with a signed assertion (`private_key_jwt`).
+    Key {
+        /// The private key, PKCS #8 (or PKCS #1 for RSA) in PEM.
+        pem: SecretString,
+        /// How it signs; by the kind of key when not given.
+        algorithm: Option<Algorithm>,
+    },
+    /// A token that the platform gave to this workload stands for the client (RFC 7523).
+    Workload {
+        /// The token, a JWT.
+        assertion: SecretString,
+    },
+    /// The login at an enterprise's identity provider is exchanged for a token of the server.
+    Enterprise(Enterprise),
+}
+
+/// A login at an identity provider that manages access to servers.
+#[derive(Debug, Clone)]
+pub struct Enterprise {
+    /// The secret of the client at the server's authorization server, if it has one.
+    pub client_secret: Option<SecretString>,
+    /// The token endpoint of the identity provider.
+    pub token_url: Url,
+    /// The client's name at the identity provider.
+    pub client_id: String,
+    /// The person's ID token.
+    pub id_token: SecretString,
+}

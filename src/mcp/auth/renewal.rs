@@ -1,0 +1,94 @@
+//! A new token for an old one.
+//!
+//! Owns: one renewal. Who may do it when is the engine's business.
+
+use std::sync::Arc;
+
+use rmcp::transport::auth::{
+    AuthError, InMemoryCredentialStore, OAuthClientConfig, StoredCredentials,
+};
+use serde_json::json;
+
+use super::Settings;
+use super::discovery::discover;
+use super::fault::translate;
+use super::http::AuthHttp;
+use super::token::Granted;
+use super::vault::{Login, Token};
+use crate::model::Fault;
+use crate::net::words::cut;
+
+/// What came of a renewal.
+pub(super) enum Renewal {
+    /// A token.
+    Renewed(Token),
+    /// A person has to log in again, and why.
+    Over(String),
+}
+
+/// Renews the token of a login. The authorization server is looked for again: credentials of one
+/// issuer are never shown to another.
+///
+/// # Errors
+/// When it could not be tried, so that the login may still be good.
+pub(super) async fn renew(
+    settings: &Settings,
+    http: &Arc<AuthHttp>,
+    login: &Login,
+    challenge: Option<&str>,
+) -> Result<Renewal, Fault> {
+    let Some((token, refresh)) =
+        login.token.as_ref().and_then(|token| Some((token, token.refresh.as_deref()?)))
+    else {
+        return Ok(Renewal::Over("the token expired, and there is nothing to renew it".to_owned()));
+    };
+    let found = discover(settings, http, challenge).await?;
+    if found.issuer != login.issuer {
+        let issuer = cut(&found.issuer);
+        return Ok(Renewal::Over(format!("the server now has another issuer, {issuer}")));
+    }
+    let now = settings.clock.unix().as_secs();
+    let mut manager = found.manager;
+    let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
+    if let Some(secret) = &login.client.secret {
+        client = client.with_client_secret(secret.clone());
+    }
+    manager.configure_client(client).map_err(|error| translate(error, http))?;
+    let old = json!({
+        "access_token": token.access,
+        "token_type": "bearer",
+        "refresh_token": refresh,
+    });
+    let old = serde_json::from_value(old)
+        .map_err(|_| Fault::internal("a token that is kept cannot be read"))?;
+    let id = login.client.id.clone();
+    let kept = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
+    let store = InMemoryCredentialStore::new();
+    rmcp::transport::auth::CredentialStore::save(&store, kept)
+        .await
+        .map_err(|error| translate(error, http))?;
+    manager.set_credential_store(store);
+    match manager.refresh_token().await {
+        Ok(answer) => {
+            let answer = serde_json::to_value(answer).and_then(serde_json::from_value::<Granted>);
+            let granted = answer.map_err(|_| Fault::protocol("the new token cannot be read"))?;
+            granted.token(token.asked.clone(), now).map(Renewal::Renewed)
+        }
+        Err(AuthError::AuthorizationRequired) => {
+            Ok(Renewal::Over("the login is not known any more".to_owned()))
+        }
+        Err(AuthError::TokenRefreshRejected(why)) => {
+            Ok(Renewal::Over(format!("the authorization server ended the login: {}", cut(&why))))
+        }
+        Err(error) => Err(translate(error, http)),
+    }
+}
+
+/// Where logins of this client end; renewals do not use it, but the SDK wants one.
+fn redirect(settings: &Settings, login: &Login) -> String {
+    if login.client.redirect.is_empty() {
+        settings.url.to_string()
+    } else {
+        login.client.redirect.clone()
+    }
+}

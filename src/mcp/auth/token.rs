@@ -1,0 +1,149 @@
+//! One request to a token endpoint, for grants the SDK does not know.
+//!
+//! Owns: the form, the ways a client proves who it is there, and reading the answer.
+
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::http::AuthHttp;
+use super::vault::Token;
+use crate::model::Fault;
+use crate::net::address::show;
+use crate::net::words::{cut, words};
+use crate::util::base64;
+
+/// The type of an assertion that stands for a client.
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// How a client proves who it is.
+pub(super) enum ClientProof<'a> {
+    /// It does not; its name is part of the form.
+    Public,
+    /// A secret in the header.
+    Basic(&'a SecretString),
+    /// A secret in the form.
+    Post(&'a SecretString),
+    /// A signed assertion, which names the client.
+    Assertion(SecretString),
+}
+
+impl<'a> ClientProof<'a> {
+    /// A secret, in the way that the endpoint takes; in the header when it does not say.
+    pub(super) fn secret(secret: &'a SecretString, methods: &[&str]) -> Self {
+        let knows = |method| methods.contains(&method);
+        if knows("client_secret_post") && !knows("client_secret_basic") {
+            Self::Post(secret)
+        } else {
+            Self::Basic(secret)
+        }
+    }
+}
+
+/// What a token endpoint answers.
+#[derive(Deserialize)]
+pub(super) struct Granted {
+    pub access_token: String,
+    #[serde(default)]
+    pub token_type: String,
+    #[serde(default)]
+    expires_in: Option<Value>,
+    #[serde(default)]
+    pub refresh_token: Option<String>,
+    #[serde(default)]
+    scope: Option<String>,
+}
+
+impl Granted {
+    /// The token as it is kept; `now` in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// When it is of a kind that cannot be shown.
+    pub(super) fn token(self, asked: Vec<String>, now: u64) -> Result<Token, Fault> {
+        if !self.token_type.eq_ignore_ascii_case("bearer") {
+            let kind = cut(&self.token_type);
+            return Err(Fault::auth(format!("the token is of the unknown type '{kind}'")));
+        }
+        // Some write the number as text.
+        let lasts = self.expires_in.and_then(|lasts| {
+            lasts.as_u64().or_else(|| lasts.as_str().and_then(|text| text.parse().ok()))
+        });
+        // Saying nothing means that everything was granted.
+        let scopes = match self.scope {
+            Some(scopes) => scopes.split_whitespace().map(str::to_owned).collect(),
+            None => asked.clone(),
+        };
+        Ok(Token {
+            access: self.access_token,
+            refresh: self.refresh_token.filter(|token| !token.is_empty()),
+            expires_at: lasts.map(|lasts| now.saturating_add(lasts)),
+            scopes,
+            asked,
+        })
+    }
+}
+
+/// Asks a token endpoint.
+///
+/// # Errors
+/// Its refusal, in its own words, or why there is no answer.
+pub(super) async fn request(
+    http: &AuthHttp,
+    endpoint: Url,
+    client_id: &str,
+    proof: &ClientProof<'_>,
+    form: &[(&str, &str)],
+) -> Result<Granted, Fault> {
+    let place = show(&endpoint);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    let mut form = form.to_vec();
+    match proof {
+        ClientProof::Public => form.push(("client_id", client_id)),
+        ClientProof::Basic(secret) => {
+            headers.insert(AUTHORIZATION, basic(client_id, secret)?);
+        }
+        ClientProof::Post(secret) => {
+            form.extend([("client_id", client_id), ("client_secret", secret.expose_secret())]);
+        }
+        ClientProof::Assertion(assertion) => {
+            form.push(("client_assertion_type", CLIENT_ASSERTION));
+            form.push(("client_assertion", assertion.expose_secret()));
+        }
+    }
+    let body = Serializer::new(String::new()).extend_pairs(form).finish();
+    let answer = http.ask(Method::POST, endpoint, headers, body.into(), false).await?;
+    if answer.status.is_success() {
+        return serde_json::from_slice(&answer.body).map_err(|error| {
+            // Neither quoted nor described: a token may be in it.
+            let what = if error.is_data() { "an answer without a token" } else { "no JSON" };
+            Fault::protocol(format!("{place} answered {} with {what}", answer.status))
+        });
+    }
+    let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
+    let text = |field: &str| said.as_ref().and_then(|said| said.get(field)?.as_str()).map(cut);
+    let status = answer.status;
+    let Some(error) = text("error") else {
+        let fault = if status.is_server_error() {
+            Fault::unreachable(format!("{place} answered {status}"))
+        } else {
+            Fault::auth(format!("{place} gave no token: {status}"))
+        };
+        return Err(fault.details(words(&answer.body)));
+    };
+    Err(Fault::auth(format!("{place} gave no token: {error}")).details(text("error_description")))
+}
+
+/// `Basic`, with both parts encoded as in a form (RFC 6749, section 2.3.1).
+fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Fault> {
+    let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encode(client_id), encode(secret.expose_secret()));
+    let mut value = HeaderValue::try_from(format!("Basic {}", base64::encode(pair.as_bytes())))
+        .map_err(|_| Fault::internal("base64 is no header"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,149 @@
+//! Logins and where they are kept.
+//!
+//! Owns: [`Login`], what is known of a client and its token at one authorization server, the port
+//! [`Vault`], and [`MemoryVault`]. Never does: encrypt or write files; see `file`.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::model::{Fault, LoginReport};
+
+/// What is known of a client at one authorization server, for one server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The server: its address without query (see [`server_key`]).
+    pub server: String,
+    /// Who issues tokens: the issuer, or the origin of a server that names none.
+    pub issuer: String,
+    /// Who asks for them.
+    pub client: Client,
+    /// The token; only one login of a server has one.
+    pub token: Option<Token>,
+}
+
+/// The identity of a client at an authorization server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// Its name there.
+    pub id: String,
+    /// Its secret, if it got one.
+    pub secret: Option<String>,
+    /// Where logins end, as it was registered.
+    pub redirect: String,
+    /// It was registered by toolhost, and can be used again as it is.
+    pub registered: bool,
+}
+
+/// A token and what renews it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// What is shown to the server.
+    pub access: String,
+    /// What renews it.
+    pub refresh: Option<String>,
+    /// Seconds since the Unix epoch; `None` when the authorization server did not say.
+    pub expires_at: Option<u64>,
+    /// What was granted.
+    pub scopes: Vec<String>,
+    /// What was asked for; grants may be narrower.
+    pub asked: Vec<String>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("scopes", &self.scopes).finish_non_exhaustive()
+    }
+}
+
+impl Login {
+    /// What may be told of it; `None` without a token.
+    pub fn report(&self) -> Option<LoginReport> {
+        let token = self.token.as_ref()?;
+        Some(LoginReport {
+            url: self.server.clone(),
+            issuer: self.issuer.clone(),
+            client_id: self.client.id.clone(),
+            scopes: token.scopes.clone(),
+            expires_at: token.expires_at,
+            renewable: token.refresh.is_some(),
+        })
+    }
+}
+
+/// What logins of a server are kept under: its address without user, query and fragment.
+pub fn server_key(url: &Url) -> String {
+    crate::net::address::show(url)
+}
+
+/// Held while a token is renewed; dropping it lets the next one in.
+pub type Turn = Box<dyn Send>;
+
+/// Changes the logins that are kept.
+pub type Change<'a> = &'a mut (dyn FnMut(&mut Vec<Login>) + Send);
+
+/// Keeps logins. What it gives out is as it was last written by anybody.
+#[async_trait]
+pub trait Vault: Send + Sync + fmt::Debug {
+    /// All logins.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    async fn load(&self) -> Result<Vec<Login>, Fault>;
+
+    /// Changes what is kept, as one step for everybody.
+    ///
+    /// # Errors
+    /// When they cannot be read or written; then nothing was changed.
+    async fn change(&self, change: Change<'_>) -> Result<(), Fault>;
+
+    /// Waits until nobody else, in any process, renews the token of this server.
+    ///
+    /// # Errors
+    /// When it takes too long.
+    async fn turn(&self, server: &str) -> Result<Turn, Fault>;
+}
+
+/// Keeps logins as long as it lives.
+#[derive(Debug, Default)]
+pub struct MemoryVault {
+    logins: Mutex<Vec<Login>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[async_trait]
+impl Vault for MemoryVault {
+    async fn load(&self) -> Result<Vec<Login>, Fault> {
+        Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    async fn change(&self, change: Change<'_>) -> Result<(), Fault> {
+        change(&mut self.logins.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    async fn turn(&self, _: &str) -> Result<Turn, Fault> {
+        Ok(Box::new(Arc::clone(&self.turn).lock_owned().await))
+    }
+}
+
+/// Puts a login in: it replaces the one for the same server at the same issuer, and the tokens of
+/// the server at other issuers, which are worth nothing any more.
+pub fn put(logins: &mut Vec<Login>, login: &Login) {
+    logins.retain(|kept| kept.server != login.server || kept.issuer != login.issuer);
+    if login.token.is_some() {
+        for kept in logins.iter_mut().filter(|kept| kept.server == login.server) {
+            kept.token = None;
+        }
+    }
+    logins.push(login.clone());
+}

@@ -1,0 +1,145 @@
+//! What an HTTP wire shows a server to be let in.
+//!
+//! Owns: the port [`Credentials`], by which a wire gets what goes into `Authorization` and passes
+//! on what the server answered to it, and the two implementations that have nothing to decide:
+//! [`NoCredentials`] and [`StaticBearer`]. Never does: send anything; OAuth is in `auth`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use crate::model::Fault;
+
+/// The request that credentials are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// Where it goes; always of the origin the wire was made for.
+    pub url: &'a Url,
+}
+
+/// What goes with one request.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The whole value of `Authorization`, such as `Bearer xyz`.
+    pub authorization: SecretString,
+    /// The value of `DPoP`, when the token is bound to a key (RFC 9449).
+    pub proof: Option<SecretString>,
+}
+
+impl Shown {
+    /// `Bearer` and this token.
+    pub fn bearer(token: &SecretString) -> Self {
+        let text = format!("Bearer {}", token.expose_secret());
+        Self { authorization: SecretString::from(text), proof: None }
+    }
+}
+
+/// A server's refusal of a request: 401 or 403.
+#[derive(Debug, Clone)]
+pub struct Challenge {
+    /// The HTTP status.
+    pub status: u16,
+    /// The values of `WWW-Authenticate`, at most five, as the server wrote them.
+    pub www_authenticate: Vec<String>,
+    /// The value of `DPoP-Nonce`, which the next proof has to contain.
+    pub nonce: Option<String>,
+    /// The request's address.
+    pub url: Url,
+    /// What had been shown, if anything.
+    pub shown: Option<Shown>,
+}
+
+impl Challenge {
+    /// Whether this token had been shown.
+    pub fn shows(&self, token: &str) -> bool {
+        let shown = self.shown.as_ref().map(|shown| shown.authorization.expose_secret());
+        shown.and_then(|shown| shown.split_once(' ')).is_some_and(|(_, shown)| shown == token)
+    }
+}
+
+/// What follows a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Nothing can be done: the refusal is the outcome.
+    No,
+    /// Something changed: the same request is worth sending again.
+    Again,
+}
+
+/// How a wire proves who it is. Asked before every request to the server's own origin and never
+/// for another.
+#[async_trait]
+pub trait Credentials: Send + Sync + std::fmt::Debug {
+    /// What goes with the next request; `None` sends it without.
+    ///
+    /// # Errors
+    /// When there should be something and it cannot be had; the request is not sent.
+    async fn show(&self, asked: Asked<'_>) -> Result<Option<Shown>, Fault>;
+
+    /// Hears a refusal. The wire asks at most three times for one request.
+    ///
+    /// # Errors
+    /// A better account of the refusal than the wire has.
+    async fn challenged(&self, challenge: Challenge) -> Result<Retry, Fault>;
+
+    /// Whether a secret is sent from the first request on, so that a target reached in the clear
+    /// is refused before anything is sent.
+    fn always(&self) -> bool {
+        true
+    }
+}
+
+/// Nothing is shown, and nothing can be done about a refusal.
+#[derive(Debug, Clone, Copy)]
+pub struct NoCredentials;
+
+#[async_trait]
+impl Credentials for NoCredentials {
+    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+        Ok(None)
+    }
+
+    async fn challenged(&self, _: Challenge) -> Result<Retry, Fault> {
+        Ok(Retry::No)
+    }
+
+    fn always(&self) -> bool {
+        false
+    }
+}
+
+/// A token that somebody wrote down. A server that refuses it is not asked twice.
+#[derive(Debug, Clone)]
+pub struct StaticBearer(SecretString);
+
+impl StaticBearer {
+    /// Shows this token.
+    pub fn new(token: SecretString) -> Self {
+        Self(token)
+    }
+}
+
+#[async_trait]
+impl Credentials for StaticBearer {
+    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+        Ok(Some(Shown::bearer(&self.0)))
+    }
+
+    async fn challenged(&self, _: Challenge) -> Result<Retry, Fault> {
+        Ok(Retry::No)
+    }
+}
+
+/// No credentials.
+pub fn none() -> Arc<dyn Credentials> {
+    Arc::new(NoCredentials)
+}
+
+/// This token, as `Authorization: Bearer`.
+pub fn bearer(token: SecretString) -> Arc<dyn Credentials> {
+    Arc::new(StaticBearer::new(token))
+}
