@@ -26,6 +26,7 @@ use crate::host::ToolHost;
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::listings::ListWatch;
+use crate::host::questions::Questions;
 use crate::host::records::{Kept, RecorderSet};
 use crate::mcp::era::EraMemory;
 use crate::model::{EventSink, Fault, Inbox, NoInbox, TrafficSink};
@@ -136,12 +137,15 @@ pub fn assemble(
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
     let events = watch.sink(masker.events(front_end.events.clone()));
-    let front_end = FrontEnd { events: events.clone(), ..front_end };
+    let questions = Arc::new(Questions::new(front_end.inbox, masker.clone()));
+    let inbox: Arc<dyn Inbox> = Arc::clone(&questions) as _;
+    let front_end = FrontEnd { events: events.clone(), inbox, ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &front_end))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
+        .questions(questions)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker)
         .routing_weights(

@@ -76,8 +76,19 @@ pub struct OutcomeRow<'a> {
     pub attempts: u32,
     /// Bytes of the result as JSON.
     pub bytes: u64,
+    /// What was asked on the way; never what was said.
+    pub questions: &'a [QuestionRow],
     /// What was refused: such a call has no intent that would tell it.
     pub refused: Option<RefusedRow<'a>>,
+}
+
+/// A question that came up during a call.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct QuestionRow {
+    /// `form`, `url` or `sampling`.
+    pub kind: &'static str,
+    /// `accepted`, `declined`, `cancelled`, or `nobody` was there.
+    pub verdict: &'static str,
 }
 
 /// A call that was refused before it began.
@@ -153,6 +164,7 @@ impl AuditLog {
                 duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
                 attempts: row.attempts,
                 bytes: row.bytes,
+                questions: row.questions,
                 source: row.refused.map(|refused| refused.source),
                 session: row.refused.map(|refused| cut(refused.session)),
                 arguments: match row.refused {
@@ -230,6 +242,8 @@ struct Outcome<'a> {
     duration_us: u64,
     attempts: u32,
     bytes: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    questions: &'a [QuestionRow],
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -310,13 +324,14 @@ mod tests {
                 duration: Duration::from_millis(3),
                 attempts: 2,
                 bytes: 0,
+                questions: &[QuestionRow { kind: "form", verdict: "declined" }],
                 refused: None,
             },
         )
         .unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
         {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
-        {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0}
+        {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0,"questions":[{"kind":"form","verdict":"declined"}]}
         "#);
     }
 

@@ -107,6 +107,10 @@ impl Masker {
             }
             Event::Notice { origin, text } => Event::Notice { origin, text: self.text(&text) },
             Event::Warning { text } => Event::Warning { text: self.text(&text) },
+            Event::Asked { server, call_id, round, kind, words, verdict } => {
+                let words = self.text(&words);
+                Event::Asked { server, call_id, round, kind, words, verdict }
+            }
             Event::Progress { call_id, progress, total, message } => {
                 let message = message.map(|text| self.text(&text));
                 Event::Progress { call_id, progress, total, message }

@@ -1,15 +1,16 @@
 //! What every command is given: the options, the door, the environment, and the way to the host.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::answers::{AnsweringInbox, Answers};
 use super::args::Global;
 use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
-use super::prompt::{self, TerminalApprover};
+use super::prompt::{self, TerminalApprover, TerminalInbox};
 use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
@@ -18,7 +19,7 @@ use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
 use crate::host::request::Reach;
-use crate::model::{EventSink, Fault, FaultKind, Problem};
+use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What every command is given.
@@ -31,6 +32,8 @@ pub struct Context {
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
+    /// Answers to servers' questions that were given with the command.
+    answers: OnceLock<Arc<Answers>>,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
@@ -51,7 +54,13 @@ impl Context {
     /// The context of one run.
     pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
         let cancel = CancellationToken::new();
-        Self { global, door, environment, cancel, host: Mutex::default() }
+        let (answers, host) = (OnceLock::new(), Mutex::default());
+        Self { global, door, environment, cancel, answers, host }
+    }
+
+    /// Answers what servers ask by these rules first. To be said once, before the host is built.
+    pub fn answer_with(&self, answers: Answers) {
+        let _said_before = self.answers.set(Arc::new(answers));
     }
 
     /// The host that was built, to be closed.
@@ -131,8 +140,12 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Fault> {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
-        let front_end =
-            FrontEnd { approver: Arc::new(approver), events: self.events(), ..FrontEnd::nobody() };
+        let front_end = FrontEnd {
+            approver: Arc::new(approver),
+            inbox: self.inbox(),
+            events: self.events(),
+            ..FrontEnd::nobody()
+        };
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));
@@ -200,6 +213,18 @@ impl Context {
                 1 => Some("info"),
                 _ => Some("debug"),
             },
+        }
+    }
+
+    fn inbox(&self) -> Arc<dyn Inbox> {
+        let person = Arc::new(TerminalInbox::new(Arc::clone(&self.door)));
+        match self.answers.get() {
+            Some(answers) => Arc::new(AnsweringInbox {
+                answers: Arc::clone(answers),
+                next: person,
+                door: Arc::clone(&self.door),
+            }),
+            None => person,
         }
     }
 

@@ -4,6 +4,7 @@
 //! `commands` for each command; `views` turns values of the model into pages and JSON; `output`
 //! writes them. Never does: reach a tool or a server except through [`crate::host::ToolHost`].
 
+pub mod answers;
 pub mod args;
 pub mod arguments;
 pub mod commands;
@@ -13,6 +14,7 @@ pub mod entries;
 pub mod output;
 pub mod progress;
 pub mod prompt;
+pub mod questionnaire;
 pub mod records;
 pub mod save;
 pub mod signals;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::output::{Door, Label, Line};
-use crate::model::{CallId, Event, ListOwner, ServerState};
+use crate::model::{CallId, Event, ListOwner, ServerState, Verdict};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -19,6 +19,8 @@ const REPAINT: Duration = Duration::from_millis(100);
 const LOG_LINES: u32 = 10;
 /// How many characters of a log line are shown.
 const LOG_TEXT: usize = 4_000;
+/// How many characters of a question are shown once it is answered.
+const ASKED_TEXT: usize = 200;
 /// How long silence needs no explanation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -64,8 +66,16 @@ impl Progress {
     /// Shows one event, or not.
     pub fn show(&self, event: &Event) {
         let verbose = self.door.verbosity() > 0;
-        if let Event::Warning { text } = event {
-            return self.door.warn(text);
+        match event {
+            Event::Warning { text } => return self.door.warn(text),
+            Event::Asked { verdict, .. } if is_remarkable(*verdict) => {
+                // Whoever reads the log of a script has to see why a server got a no.
+                if verbose || self.may_log() {
+                    self.door.warn(&asked(event));
+                }
+                return;
+            }
+            _ => {}
         }
         self.place(event);
         if !verbose && !self.door.is_watched() {
@@ -99,6 +109,11 @@ impl Progress {
             Event::Notice { origin, text } => {
                 if verbose || self.may_log() {
                     self.door.warn(&format!("{origin}: {text}"));
+                }
+            }
+            Event::Asked { .. } => {
+                if verbose || self.may_log() {
+                    self.door.note(&Line::of(Label::Dim, asked(event)));
                 }
             }
             Event::Server { server, state } if verbose => {
@@ -187,6 +202,34 @@ impl Progress {
         pace.dropped += u64::from(!shown);
         shown
     }
+}
+
+/// Whether nobody saw a question who could have answered it.
+fn is_remarkable(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Nobody | Verdict::Refused)
+}
+
+/// A question of a server and what came of it, in one line.
+fn asked(event: &Event) -> String {
+    let Event::Asked { server, round, kind, words, verdict, .. } = event else {
+        return String::new();
+    };
+    let round = round.map(|round| format!("round {round}: ")).unwrap_or_default();
+    let words = text::shorten(words, ASKED_TEXT);
+    let what = match *kind {
+        "form" => format!("asked \"{words}\""),
+        "url" => format!("asked to open a page: {words}"),
+        "sampling" => format!("asked for a model's words: \"{words}\""),
+        _ => "asked for its roots".to_owned(),
+    };
+    let verdict = match verdict {
+        Verdict::Accepted => "answered",
+        Verdict::Declined => "declined",
+        Verdict::Cancelled => "cancelled",
+        Verdict::Nobody => "declined, because nobody can be asked; --answers FILE answers",
+        Verdict::Refused => "declined: only http and https addresses are ever shown",
+    };
+    format!("{server}: {round}{what}; {verdict}")
 }
 
 fn lock(waits: &Mutex<Waits>) -> std::sync::MutexGuard<'_, Waits> {

@@ -1,12 +1,18 @@
 //! Questions to the person at the terminal.
 //!
-//! Owns: approval of a call, and trust in what a project's file would start. Answers are read from
-//! the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
+//! Owns: approval of a call, trust in what a project's file would start, and what servers ask. Answers
+//! are read from the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
 //! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
 //! all No.
 
 mod approval;
 mod dialogue;
+mod form;
+mod inbox;
+mod talk;
+
+pub use inbox::TerminalInbox;
+pub(in crate::cli) use inbox::said;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

@@ -9,6 +9,7 @@ use super::ToolHost;
 use super::approval::{Approver, NoApprover};
 use super::limits::Permits;
 use super::listings::{ListWatch, Member};
+use super::questions::Questions;
 use super::recorder::{NoRecorder, Recorder};
 use super::registry::Registry;
 use super::sessions::Sessions;
@@ -54,7 +55,7 @@ impl Default for ToolHostBuilder {
                 routing_weights: HashMap::new(),
                 disabled: Vec::new(),
                 permits: Permits::default(),
-                asking: tokio::sync::Mutex::default(),
+                questions: Arc::default(),
                 registry,
                 registered,
                 sessions,
@@ -93,6 +94,13 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.host.approver = approver;
+        self
+    }
+
+    /// What the providers' questions pass through, so that a person is asked one thing at a time.
+    #[must_use]
+    pub fn questions(mut self, questions: Arc<Questions>) -> Self {
+        self.host.questions = questions;
         self
     }
 

@@ -108,7 +108,9 @@ impl ToolHost {
         {
             ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
+        self.questions.begun(&call_id);
         let mut result = self.run(&request, nesting, &route, &call, &mut ledger).await;
+        ledger.asked_for = self.questions.ended(&call_id);
         if let Ok(result) = &mut result {
             output::examine(&tool, result, request.validate).await;
         }
@@ -116,6 +118,7 @@ impl ToolHost {
         let metadata = CallMetadata {
             call_id,
             duration: self.clock.now().saturating_duration_since(ledger.started),
+            waited: ledger.asked_for.waited,
             connect: route.connect,
             attempts: ledger.attempts,
             protocol: route.protocol.clone(),
@@ -183,7 +186,7 @@ impl ToolHost {
         let asked =
             ApprovalRequest { definition: tool, arguments: &masked, reason: shown, preview };
         // One question at a time: calls that are made of others may ask several at once.
-        let _the_floor = self.asking.lock().await;
+        let _the_floor = self.questions.floor().await;
         match self.approver.ask(&asked).await {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {

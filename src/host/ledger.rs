@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::ToolHost;
 use super::nested::Nesting;
+use super::questions::Asked as Answers;
 use super::recorder::{Exchange, Intent, Outcome, RecordError, Refused};
 use crate::model::{
     CallId, Event, Fault, FaultKind, JsonObject, Signal, Source, ToolDefinition, ToolResult,
@@ -24,6 +25,8 @@ pub(super) struct Ledger<'a> {
     pub(super) attempts: u32,
     /// The protocol revision, for MCP tools.
     pub(super) protocol: Option<String>,
+    /// What the tool asked a person on the way.
+    pub(super) asked_for: Answers,
     /// What was asked, for a recorder that keeps it.
     asked: Option<Asked>,
     /// What is wrong with the records of this call.
@@ -100,6 +103,7 @@ impl<'a> Ledger<'a> {
             started,
             attempts: 0,
             protocol: None,
+            asked_for: Answers::default(),
             asked,
             warnings,
             open: true,
@@ -129,6 +133,7 @@ impl<'a> Ledger<'a> {
             duration: std::time::Duration::ZERO,
             attempts: 0,
             result_bytes: 0,
+            questions: &[],
             refused: Some(Refused { source: tool.source, session, arguments: &masked }),
         });
         if let Err(error) = written {
@@ -178,6 +183,7 @@ impl<'a> Ledger<'a> {
             duration,
             attempts: self.attempts,
             result_bytes: bytes,
+            questions: &self.asked_for.questions,
             refused: None,
         };
         let written = self.host.recorder.outcome(&outcome);
@@ -207,6 +213,7 @@ impl<'a> Ledger<'a> {
 impl Drop for Ledger<'_> {
     fn drop(&mut self) {
         if self.open {
+            self.asked_for = self.host.questions.ended(&self.call_id);
             let kind = FaultKind::Interrupted(Signal::Interrupt);
             let fault = Fault::new(kind, "the caller went away");
             // Nobody is left who could be told.

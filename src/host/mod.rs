@@ -14,6 +14,7 @@ pub mod limits;
 pub mod listings;
 pub mod nested;
 pub mod policy;
+pub mod questions;
 pub mod recorder;
 pub mod records;
 pub mod registry;
@@ -55,6 +56,7 @@ use builder::ToolHostBuilder;
 use limits::Permits;
 use listings::Member;
 use policy::Decision;
+use questions::Questions;
 use recorder::Recorder;
 use registry::Registry;
 use request::Reach;
@@ -79,8 +81,7 @@ pub struct ToolHost {
     routing_weights: HashMap<String, f64>,
     disabled: Vec<DisabledEntry>,
     permits: Permits,
-    /// Held while a person is asked.
-    asking: tokio::sync::Mutex<()>,
+    questions: Arc<Questions>,
     registry: Arc<Registry>,
     /// The registry's place among the members.
     registered: Arc<Member>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::questions::AskedOnce;
 use crate::model::{CallId, FaultKind, JsonObject, Source, ToolDefinition, ToolResult};
 
 /// Why a record was not kept.
@@ -61,6 +62,8 @@ pub struct Outcome<'a> {
     pub attempts: u32,
     /// Bytes of the result as JSON.
     pub result_bytes: u64,
+    /// What its server asked on the way, and what came of it.
+    pub questions: &'a [AskedOnce],
     /// What was refused: such a call has no intent that would tell it.
     pub refused: Option<Refused<'a>>,
 }

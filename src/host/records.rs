@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::recorder::{Exchange, Intent, Outcome, RecordError, Recorder};
-use crate::audit::log::RefusedRow;
+use crate::audit::log::{QuestionRow, RefusedRow};
 use crate::audit::{AuditLog, IntentRow, OutcomeRow};
 use crate::catalogue::fingerprint;
 use crate::history::{HistoryLog, Row};
@@ -97,6 +97,11 @@ impl Recorder for RecorderSet {
         let now = self.clock.unix();
         let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
         let audited = self.kept.audit.as_ref().map_or(Ok(()), |audit| {
+            let questions = outcome
+                .questions
+                .iter()
+                .map(|asked| QuestionRow { kind: asked.kind, verdict: asked.verdict.as_str() });
+            let questions: Vec<QuestionRow> = questions.collect();
             let row = OutcomeRow {
                 call: &outcome.call_id.0,
                 parent: outcome.parent.map(|id| id.0.as_str()),
@@ -109,6 +114,7 @@ impl Recorder for RecorderSet {
                 duration: outcome.duration,
                 attempts: outcome.attempts,
                 bytes: outcome.result_bytes,
+                questions: &questions,
                 refused: outcome.refused.map(|refused| RefusedRow {
                     source: refused.source.as_str(),
                     session: refused.session,
@@ -233,6 +239,7 @@ mod tests {
             duration: Duration::ZERO,
             attempts,
             result_bytes: 0,
+            questions: &[],
             refused: None,
         }
     }

@@ -20,7 +20,8 @@ use super::handler::Handler;
 use super::handshake::{Handshake, client_config, protocol_version};
 use super::lifecycle::Agreement;
 use super::message::{Message, Raw};
-use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport};
+use super::respondent::Respondent;
+use super::session::{ParamHeaders, PartOf, ProgressListener, Session, SessionTransport};
 use super::wire::Wire;
 use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, Phase, Signal};
 
@@ -32,8 +33,10 @@ const STRAY_GRACE: Duration = Duration::from_secs(2);
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 /// Limits and listeners of one request.
+#[derive(Clone)]
 pub struct RequestOptions {
-    /// Ends the request after this much silence; progress starts it again.
+    /// Ends the request after this much silence; progress starts it again, and it stands still
+    /// while the server waits for a person's answer.
     pub idle: Duration,
     /// Ends the request whatever happens.
     pub total: Duration,
@@ -75,6 +78,7 @@ pub struct Connection {
     /// How long it took.
     pub connect_time: Duration,
     session: Arc<Session>,
+    respondent: Arc<Respondent>,
     peer: Peer<RoleClient>,
     service: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
     name: String,
@@ -122,12 +126,16 @@ impl Connection {
         for doubt in doubts {
             session.doubt(doubt);
         }
-        let handler = Handler {
+        let respondent = Arc::new(Respondent {
             server: options.server.clone(),
-            config: client_config(&agreement.version, &options.roots),
             roots: options.roots.clone(),
             events: options.events.clone(),
             inbox: Arc::clone(&options.inbox),
+        });
+        let handler = Handler {
+            config: client_config(&agreement, &options.roots),
+            session: Arc::clone(&session),
+            respondent: Arc::clone(&respondent),
         };
         let info = ServerPeerInfo::new(
             protocol_version(&agreement.version),
@@ -140,6 +148,7 @@ impl Connection {
             agreement,
             connect_time,
             session,
+            respondent,
             peer: service.peer().clone(),
             service: tokio::sync::Mutex::new(Some(service)),
             name: options.server.clone(),
@@ -164,6 +173,9 @@ impl Connection {
         let mut request = CustomRequest::new(method, Some(params));
         if !options.headers.is_empty() {
             request.extensions_mut().insert(ParamHeaders(options.headers.clone()));
+        }
+        if let Some(call) = &options.call {
+            request.extensions_mut().insert(PartOf(call.clone()));
         }
         let mut settings = PeerRequestOptions::no_options();
         if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
@@ -211,6 +223,7 @@ impl Connection {
         let last = start + options.total;
         let mut idle = (start + options.idle).min(last);
         let mut stray_until: Option<Instant> = None;
+        let mut asking = false;
         loop {
             if let Some(outcome) = self.session.take_outcome(&id) {
                 return self.judged(outcome).await;
@@ -218,7 +231,13 @@ impl Connection {
             if let Some(fault) = self.session.closed() {
                 return Err(fault);
             }
-            let until = stray_until.map_or(idle, |s| s.min(idle));
+            // A server that waits for a person is not silent.
+            let was_asking = std::mem::replace(&mut asking, self.session.is_asking(&id));
+            if was_asking && !asking {
+                idle = (Instant::now() + options.idle).min(last);
+            }
+            let silence = if asking { last } else { idle };
+            let until = stray_until.map_or(silence, |s| s.min(silence));
             tokio::select! {
                 biased;
                 answered = &mut handle.rx => {
@@ -298,6 +317,26 @@ impl Connection {
     async fn give_up(&self, id: &RequestId, reason: &str) {
         let param = CancelledNotificationParam::new(Some(id.clone()), Some(reason.to_owned()));
         let _told = tokio::time::timeout(CANCEL_LIMIT, self.peer.notify_cancelled(param)).await;
+    }
+
+    /// Answers what this server asks.
+    pub(super) fn respondent(&self) -> &Respondent {
+        &self.respondent
+    }
+
+    /// Remembers a page that the server asked to open (see [`Session::remember_page`]).
+    pub(super) fn remember_page(&self, id: &str) {
+        self.session.remember_page(id);
+    }
+
+    /// Waits until the server says something about a task.
+    pub(super) async fn task_news(&self) {
+        self.session.task_news.notified().await;
+    }
+
+    /// A fault of this server, in a step.
+    pub(super) fn named(&self, fault: Fault, phase: Phase) -> Fault {
+        fault.server(&self.name).phase(phase)
     }
 
     /// What was odd about the traffic so far.

@@ -1,39 +1,34 @@
-//! What we answer when a server asks.
+//! What the SDK's session asks us for: who we are, and answers to the server's requests.
 //!
-//! Owns: the answers to requests of the server. Nothing here waits for a person yet: questions
-//! are declined at once and told to whoever watches, so that no server ever waits silently.
-
-#![expect(deprecated, reason = "roots are deprecated, but legacy servers still ask for them")]
-
-use rmcp::RoleClient;
-use rmcp::model::{
-    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, ListRootsResult,
-    Root,
-};
-use rmcp::service::RequestContext;
+//! Owns: how long a request of the server may wait for its answer. Every request arrives as the
+//! method and parameters it was sent with (see [`Session`]); what the answer is says the
+//! [`Respondent`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::model::{Ask, Event, EventSink, Inbox, Question, Reply};
+use rmcp::RoleClient;
+use rmcp::model::{ClientConfig, CustomRequest, CustomResult, ErrorCode, ErrorData};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::respondent::{self, Occasion, Refusal, Respondent};
+use super::session::Session;
+
+/// How long a question may wait that no request of ours waits for…
+const ALONE: Duration = Duration::from_mins(5);
+/// …and any other, should the request that waits for it never end.
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// The client's side of the conversation.
 pub struct Handler {
-    /// The server's name, for events.
-    pub server: String,
     /// What we told the server about ourselves.
     pub config: ClientConfig,
-    /// The roots it may know.
-    pub roots: Vec<String>,
-    /// Where questions are told.
-    pub events: EventSink,
-    /// Who answers questions.
-    pub inbox: Arc<dyn Inbox>,
-}
-
-impl Handler {
-    fn notice(&self, text: String) {
-        self.events.emit(Event::Notice { origin: self.server.clone(), text });
-    }
+    /// Which questions are open, and for whom.
+    pub session: Arc<Session>,
+    /// Who answers.
+    pub respondent: Arc<Respondent>,
 }
 
 impl rmcp::ClientHandler for Handler {
@@ -41,52 +36,38 @@ impl rmcp::ClientHandler for Handler {
         self.config.clone()
     }
 
-    async fn create_elicitation(
+    async fn on_custom_request(
         &self,
-        request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let (told, ask) = match request {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => (
-                format!("asked \"{message}\"; declined"),
-                Ask::Form {
-                    message,
-                    schema: serde_json::to_value(requested_schema).unwrap_or_default(),
-                },
-            ),
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (
-                format!("asked to open {url}; declined, nothing was opened"),
-                Ask::Open { message, url },
-            ),
-            _ => {
-                self.notice("asked a question of an unknown kind; declined".to_owned());
-                return Ok(ElicitResult::new(ElicitationAction::Decline));
-            }
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let params = params.unwrap_or(Value::Null);
+        let Some(open) = self.session.question(&context.id) else {
+            return answered(respondent::too_late(&method));
         };
-        let question = Question { server: self.server.clone(), call: None, ask };
-        Ok(match self.inbox.ask(question).await {
-            Reply::Accept(content) => {
-                ElicitResult::new(ElicitationAction::Accept).with_content(content)
-            }
-            Reply::Cancel => ElicitResult::new(ElicitationAction::Cancel),
-            Reply::Decline | Reply::Nobody => {
-                self.notice(told);
-                ElicitResult::new(ElicitationAction::Decline)
-            }
-        })
-    }
-
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        if self.roots.is_empty() {
-            return Err(ErrorData::new(
-                rmcp::model::ErrorCode::METHOD_NOT_FOUND,
-                "no roots are offered",
-                None,
-            ));
+        if let Some(page) = params.get("elicitationId").and_then(Value::as_str) {
+            self.session.remember_page(page);
         }
-        Ok(ListRootsResult::new(self.roots.iter().map(Root::new).collect()))
+        let occasion = Occasion { call: open.call, round: None };
+        let limit = if open.alone { ALONE } else { LONGEST };
+        let answer = timeout(limit, self.respondent.answer(&method, &params, &occasion));
+        let answer = tokio::select! {
+            biased;
+            () = open.over.cancelled() => respondent::too_late(&method),
+            () = context.ct.cancelled() => respondent::too_late(&method),
+            answer = answer => match answer {
+                Ok(answer) => answer.map(|answered| answered.result),
+                Err(_elapsed) => respondent::too_late(&method),
+            },
+        };
+        answered(answer)
     }
+}
+
+fn answered(answer: Result<Value, Refusal>) -> Result<CustomResult, ErrorData> {
+    answer.map(CustomResult::new).map_err(|refusal| {
+        let (code, message) = refusal.error();
+        ErrorData::new(ErrorCode(code), message, None)
+    })
 }

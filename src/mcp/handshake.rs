@@ -29,6 +29,9 @@ const EARLY_KEPT: usize = 100;
 /// …and how many bytes of them.
 const EARLY_BYTES: usize = 1 << 20;
 
+/// The extension by which a server may answer a call with a task (SEP-2663).
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// Opens a fresh wire; called again when the handshake needs a fresh start.
 pub type Opener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Fault> + Send + Sync>;
 
@@ -162,14 +165,15 @@ impl<'a> Handshake<'a> {
                 let meta = json!({
                     "io.modelcontextprotocol/protocolVersion": MODERN,
                     "io.modelcontextprotocol/clientInfo": client_info(),
-                    "io.modelcontextprotocol/clientCapabilities": capabilities(&self.options.roots),
+                    "io.modelcontextprotocol/clientCapabilities":
+                        capabilities(Era::Modern, &self.options.roots),
                 });
                 (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
             }
             Step::Initialize(version) => {
                 let params = json!({
                     "protocolVersion": version,
-                    "capabilities": capabilities(&self.options.roots),
+                    "capabilities": capabilities(Era::Legacy, &self.options.roots),
                     "clientInfo": client_info(),
                 });
                 (INITIALIZE_ID, "initialize", params)
@@ -305,17 +309,22 @@ enum Ended {
 
 /// What we tell a server about ourselves. Depends on configuration only, so that a server offers
 /// the same tools at a desk and in CI.
-pub(super) fn client_config(version: &str, roots: &[String]) -> ClientConfig {
+pub(super) fn client_config(agreement: &Agreement, roots: &[String]) -> ClientConfig {
     let capabilities: ClientCapabilities =
-        serde_json::from_value(capabilities(roots)).unwrap_or_default();
+        serde_json::from_value(capabilities(agreement.era, roots)).unwrap_or_default();
     let info = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(capabilities, info).with_protocol_version(protocol_version(version))
+    ClientConfig::new(capabilities, info)
+        .with_protocol_version(protocol_version(&agreement.version))
 }
 
-fn capabilities(roots: &[String]) -> Value {
-    let mut capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
+fn capabilities(era: Era, roots: &[String]) -> Value {
+    let mut capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {} });
     if !roots.is_empty() {
         capabilities["roots"] = json!({});
+    }
+    if era == Era::Modern {
+        // Legacy tasks need no word of ours, and that era knows no extensions.
+        capabilities["extensions"] = json!({ TASKS: {} });
     }
     capabilities
 }

@@ -17,7 +17,12 @@ pub mod headers;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;
+mod questions;
+mod respondent;
+mod results;
+pub mod rounds;
 mod session;
+mod tasks;
 #[cfg(test)]
 mod tests;
 pub mod transport;

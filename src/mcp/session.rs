@@ -4,14 +4,14 @@
 //! SDK keeps the session (ids, cancellation, requests of the server); answers keep their exact
 //! text here, and the SDK only learns that one came. Never does: decide when to give up.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, ClientRequest, CustomResult, GetExtensions as _, JsonRpcMessage,
-    JsonRpcRequest, JsonRpcResponse, RequestId, ServerRequest, ServerResult,
+    ClientNotification, ClientRequest, CustomRequest, CustomResult, GetExtensions as _,
+    JsonRpcMessage, JsonRpcRequest, JsonRpcResponse, RequestId, ServerRequest, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
@@ -20,23 +20,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
+use super::questions::{OpenQuestion, Questions};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
-use crate::model::{Event, EventSink, Fault, ListOwner, LogLevel};
+use crate::model::{CallId, Event, EventSink, Fault, ListOwner, LogLevel};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
 /// How much of a doubt is kept, in characters: it may quote what the server made up.
 pub(super) const DOUBT_LENGTH: usize = 300;
-/// How many questions of a server may wait for their answers to be taken.
-const QUESTIONS_OPEN: usize = 100;
-/// The longest id of a question, as JSON.
-const QUESTION_ID: usize = 1024;
 /// How many ids of given-up requests are remembered, to know a late answer when it comes.
 const RETIRED_KEPT: usize = 256;
 
 /// Extra headers of one request (`Mcp-Param-*`), handed through the SDK to the wire.
 #[derive(Debug, Clone)]
 pub struct ParamHeaders(pub Vec<(String, String)>);
+
+/// The call a request is part of, handed through the SDK to where it is sent.
+#[derive(Debug, Clone)]
+pub struct PartOf(pub CallId);
 
 /// What a progress notification said.
 #[derive(Debug, Clone)]
@@ -61,6 +62,8 @@ pub struct Session {
     state: StdMutex<State>,
     /// Cancelled when the wire is gone.
     pub gone: CancellationToken,
+    /// Woken when the server says something about a task.
+    pub task_news: Notify,
 }
 
 #[derive(Default)]
@@ -69,8 +72,8 @@ struct State {
     retired: VecDeque<i64>,
     /// The highest id that was sent; the SDK counts up from 0.
     newest: Option<i64>,
-    /// Questions of the server whose answers are not handed over yet, by their ids as JSON.
-    questions: HashSet<String>,
+    /// Questions of the server whose answers are not handed over yet.
+    questions: Questions,
     progress: HashMap<i64, ProgressListener>,
     /// Each doubt with how often it came, in order of first appearance.
     doubts: Vec<(String, u64)>,
@@ -83,6 +86,8 @@ struct Pending {
     outcome: Option<Result<Raw, Fault>>,
     stray: Option<String>,
     woken: Arc<Notify>,
+    /// The call it is part of.
+    call: Option<CallId>,
 }
 
 impl Session {
@@ -94,6 +99,7 @@ impl Session {
             events,
             state: StdMutex::default(),
             gone: CancellationToken::new(),
+            task_news: Notify::new(),
         })
     }
 
@@ -160,6 +166,7 @@ impl Session {
         let mut state = self.state();
         let outcome = state.pending.get_mut(&id)?.outcome.take()?;
         state.pending.remove(&id);
+        state.questions.ended(id);
         Some(outcome)
     }
 
@@ -178,6 +185,7 @@ impl Session {
     pub fn retire(&self, id: &RequestId) {
         let Some(id) = number(id) else { return };
         let mut state = self.state();
+        state.questions.ended(id);
         if state.pending.remove(&id).is_some() {
             state.retired.push_back(id);
             if state.retired.len() > RETIRED_KEPT {
@@ -199,7 +207,9 @@ impl Session {
     /// Takes in what came from the wire; returns what the SDK should know of it.
     fn route(&self, arrival: Arrival) -> Vec<RxJsonRpcMessage<RoleClient>> {
         match arrival {
-            Arrival::Message { bytes, .. } => self.route_bytes(&bytes),
+            Arrival::Message { bytes, stream_of } => {
+                self.route_bytes(&bytes, stream_of.as_ref().and_then(Value::as_i64))
+            }
             Arrival::Noise(text) => {
                 self.doubt(text);
                 Vec::new()
@@ -214,13 +224,13 @@ impl Session {
         }
     }
 
-    fn route_bytes(&self, bytes: &Bytes) -> Vec<RxJsonRpcMessage<RoleClient>> {
+    fn route_bytes(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RxJsonRpcMessage<RoleClient>> {
         match message::read(bytes) {
             Reading::Messages(messages, doubts) => {
                 for doubt in doubts {
                     self.doubt(doubt);
                 }
-                messages.into_iter().filter_map(|m| self.route_message(m)).collect()
+                messages.into_iter().filter_map(|m| self.route_message(m, of)).collect()
             }
             Reading::Noise(line) => {
                 self.doubt(noise(&line));
@@ -233,11 +243,16 @@ impl Session {
         }
     }
 
-    /// Routes one message; also used for those that came before the session existed.
-    pub fn route_message(&self, message: Message) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// Routes one message, which came on the stream of the request `of` if the wire has such
+    /// streams; also used for those that came before the session existed.
+    fn route_message(
+        &self,
+        message: Message,
+        of: Option<i64>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
         match message {
             Message::Answer { id, outcome } => self.answered(&id, outcome),
-            Message::Request { id, method, params } => self.asked(id, &method, params),
+            Message::Request { id, method, params } => self.asked(id, &method, params, of),
             Message::Notification { method, params } => {
                 self.told(&method, params);
                 None
@@ -312,54 +327,91 @@ impl Session {
         vec![wake(id)]
     }
 
+    /// A request of the server. It goes to the SDK with its raw parameters, whatever it is.
     fn asked(
         &self,
         id: Value,
         method: &str,
         params: Option<Raw>,
+        of: Option<i64>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
         let key = id.to_string();
         let Ok(request_id) = serde_json::from_value::<RequestId>(id) else {
             self.doubt(format!("a {method} request has the id {key}; it gets no answer"));
             return None;
         };
-        if let Err(why) = self.open_question(key) {
-            self.doubt(format!("a {method} request gets no answer: {why}"));
-            return None;
-        }
-        let mut request = serde_json::Map::new();
-        request.insert("method".into(), Value::String(method.to_owned()));
-        match params.map(|raw| raw.parse()).transpose() {
-            Ok(Some(params)) => {
-                request.insert("params".into(), params);
-            }
-            Ok(None) => {}
+        let params = match params.map(|raw| raw.parse()).transpose() {
+            Ok(params) => params,
             Err(fault) => {
-                self.close_question(&request_id);
                 self.doubt(format!("a {method} request could not be read: {}", fault.message()));
                 return None;
             }
+        };
+        if let Err(why) = self.open_question(key, method, of) {
+            self.doubt(format!("a {method} request gets no answer: {why}"));
+            return None;
         }
-        let request: ServerRequest = serde_json::from_value(Value::Object(request)).ok()?;
+        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         Some(JsonRpcMessage::Request(JsonRpcRequest::new(request_id, request)))
     }
 
-    /// Takes note of a question, unless a server that asks without listening has too many.
-    fn open_question(&self, key: String) -> Result<(), &'static str> {
-        if key.len() > QUESTION_ID {
-            return Err("its id is too long");
+    /// Takes note of a question and of the requests that may be waiting for its answer: the one on
+    /// whose stream it came, or all that are part of calls.
+    fn open_question(
+        &self,
+        key: String,
+        method: &str,
+        of: Option<i64>,
+    ) -> Result<(), &'static str> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let of = of.filter(|id| state.pending.contains_key(id));
+        let waiting = state.pending.iter().filter(|(id, pending)| match of {
+            Some(of) => **id == of,
+            None => pending.call.is_some(),
+        });
+        let mut waiting: Vec<(i64, Option<CallId>)> =
+            waiting.map(|(id, pending)| (*id, pending.call.clone())).collect();
+        let call = match waiting.as_mut_slice() {
+            [(_, call)] => call.take(),
+            _ => None,
+        };
+        let requests: Vec<i64> = waiting.into_iter().map(|(id, _)| id).collect();
+        for id in &requests {
+            if let Some(pending) = state.pending.get(id) {
+                pending.woken.notify_one();
+            }
         }
-        let mut state = self.state();
-        if state.questions.len() >= QUESTIONS_OPEN {
-            return Err("too many are waiting for the server to read their answers");
-        }
-        if state.questions.insert(key) { Ok(()) } else { Err("its id is in use") }
+        state.questions.open(key, OpenQuestion::new(method, requests, call))
     }
 
     fn close_question(&self, id: &RequestId) {
-        if let Ok(key) = serde_json::to_string(id) {
-            self.state().questions.remove(&key);
+        let Ok(key) = serde_json::to_string(id) else { return };
+        let mut state = self.state();
+        for id in state.questions.close(&key) {
+            if let Some(pending) = state.pending.get(&id) {
+                pending.woken.notify_one();
+            }
         }
+    }
+
+    /// The question with this id, as long as it is open.
+    pub fn question(&self, id: &RequestId) -> Option<OpenQuestion> {
+        self.state().questions.get(&serde_json::to_string(id).ok()?)
+    }
+
+    fn is_withdrawn(&self, id: &RequestId) -> bool {
+        self.question(id).is_some_and(|question| question.withdrawn)
+    }
+
+    /// Whether a person is being asked something that this request may be waiting for.
+    pub fn is_asking(&self, id: &RequestId) -> bool {
+        number(id).is_some_and(|id| self.state().questions.delay(id))
+    }
+
+    /// Remembers a page that the server asked to open, to know it when it is said to be done.
+    pub fn remember_page(&self, id: &str) {
+        self.state().questions.remember_page(id);
     }
 
     fn told(&self, method: &str, params: Option<Raw>) {
@@ -374,6 +426,21 @@ impl Session {
                 self.state().tool_list_version += 1;
                 self.events
                     .emit(Event::ListChanged { owner: ListOwner::Server(self.server.clone()) });
+            }
+            "notifications/cancelled" => {
+                let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
+                self.state().questions.withdraw(&id);
+            }
+            "notifications/elicitation/complete" => {
+                let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
+                let known = self.state().questions.is_page_done(id);
+                if known {
+                    let text = "it says that what it asked for on a page is done".to_owned();
+                    self.events.emit(Event::Notice { origin: self.server.clone(), text });
+                }
+            }
+            "notifications/tasks" | "notifications/tasks/status" => {
+                self.task_news.notify_waiters();
             }
             _ => {}
         }
@@ -407,6 +474,7 @@ impl Session {
         for pending in state.pending.values() {
             pending.woken.notify_one();
         }
+        state.questions.end();
         drop(state);
         self.gone.cancel();
     }
@@ -414,7 +482,7 @@ impl Session {
 
 impl Pending {
     fn new() -> Self {
-        Self { outcome: None, stray: None, woken: Arc::new(Notify::new()) }
+        Self { outcome: None, stray: None, woken: Arc::new(Notify::new()), call: None }
     }
 }
 
@@ -462,7 +530,7 @@ pub struct SendError(pub Fault);
 impl SessionTransport {
     /// A transport over `session`, with what came before it existed.
     pub fn new(session: Arc<Session>, early: Vec<Message>) -> Self {
-        let ready = early.into_iter().filter_map(|m| session.route_message(m)).collect();
+        let ready = early.into_iter().filter_map(|m| session.route_message(m, None)).collect();
         Self { session, ready }
     }
 }
@@ -483,12 +551,19 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
             state.newest = state.newest.max(Some(id));
             // It may have been given up before it came here.
             if !state.retired.contains(&id) {
-                state.pending.entry(id).or_insert_with(Pending::new);
+                let pending = state.pending.entry(id).or_insert_with(Pending::new);
+                pending.call = part_of(&request.request);
             }
         }
-        let question = Question { session: Arc::clone(&session), id: answers(&item) };
+        let answers = answers(&item);
+        // The server took its question back: it wants no answer.
+        let unwanted = answers.as_ref().is_some_and(|id| session.is_withdrawn(id));
+        let question = Question { session: Arc::clone(&session), id: answers };
         async move {
             let _until_handed_over = question;
+            if unwanted {
+                return Ok(());
+            }
             let frame = frame.map_err(SendError)?;
             let id = match &frame.kind {
                 FrameKind::Request { id, .. } => id.as_i64(),
@@ -570,6 +645,12 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
     Ok(Frame { bytes: bytes.into(), kind })
 }
 
+/// The call a request of ours is part of.
+fn part_of(request: &ClientRequest) -> Option<CallId> {
+    let ClientRequest::CustomRequest(custom) = request else { return None };
+    custom.extensions().get::<PartOf>().map(|part| part.0.clone())
+}
+
 /// Method, name and extra headers of a request. All of ours are custom ones to the SDK.
 fn describe(request: &ClientRequest) -> (String, Option<String>, Vec<(String, String)>) {
     let ClientRequest::CustomRequest(custom) = request else {
@@ -580,6 +661,7 @@ fn describe(request: &ClientRequest) -> (String, Option<String>, Vec<(String, St
     let key = match custom.method.as_str() {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
     };
     let name = key.and_then(|key| custom.params.as_ref()?.get(key)?.as_str()).map(str::to_owned);

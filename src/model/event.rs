@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::call::CallId;
 use super::fault::Fault;
+use super::question::Verdict;
 use super::server::ServerState;
 
 /// The severity of a log line from a tool or server (RFC 5424 names, as MCP uses them).
@@ -85,6 +86,23 @@ pub enum Event {
     ListChanged {
         /// Whose.
         owner: ListOwner,
+    },
+    /// A server asked something, and got its answer.
+    Asked {
+        /// Who asked.
+        server: String,
+        /// The call that waited for the answer, when that is known.
+        call_id: Option<CallId>,
+        /// The round of questions of that call, from 1 (see [`Question::round`]).
+        ///
+        /// [`Question::round`]: super::question::Question::round
+        round: Option<u32>,
+        /// `form`, `url`, `sampling` or `roots`.
+        kind: &'static str,
+        /// What was asked, in the server's words.
+        words: String,
+        /// What came of it.
+        verdict: Verdict,
     },
     /// Something a person should know that is not worth an error.
     Notice {

@@ -25,7 +25,7 @@ pub use listing::Listing;
 pub use login::{Browser, LoginReport, Visit};
 pub use name::{ToolName, check_name};
 pub use problem::{Place, Problem, Severity};
-pub use question::{Ask, Inbox, NoInbox, Question, Reply};
+pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
 pub use result::{CallMetadata, ToolResult, map_json};
 pub use server::{Era, ServerState, ServerStatus};
 pub use traffic::{Traffic, TrafficSink};

@@ -12,6 +12,9 @@ pub struct Question {
     pub server: String,
     /// The call that waits for the answer, when that is known.
     pub call: Option<CallId>,
+    /// The round of questions of that call, from 1, when the server answers with questions
+    /// (revision 2026-07-28); `None` when it asks by itself.
+    pub round: Option<u32>,
     /// What is asked.
     pub ask: Ask,
 }
@@ -30,7 +33,7 @@ pub enum Ask {
     Open {
         /// What it says.
         message: String,
-        /// The address, unchecked.
+        /// The address: `http` or `https`, and nothing else was checked.
         url: String,
     },
     /// To let a model write something (`sampling/createMessage`); a person stands in for it.
@@ -38,6 +41,30 @@ pub enum Ask {
         /// The parameters, as they were sent.
         params: Value,
     },
+}
+
+impl Ask {
+    /// What kind of question it is, as a word for records and rules.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Form { .. } => "form",
+            Self::Open { .. } => "url",
+            Self::Sample { .. } => "sampling",
+        }
+    }
+
+    /// The question in the server's words: its message, or the last message for a model.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Form { message, .. } | Self::Open { message, .. } => message,
+            Self::Sample { params } => {
+                let last = params.get("messages").and_then(Value::as_array).and_then(|m| m.last());
+                let blocks = last.and_then(|message| message.get("content"));
+                let block = blocks.and_then(|c| c.as_array().map_or(Some(c), |list| list.first()));
+                block.and_then(|block| block.get("text")?.as_str()).unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// The answer to a question.
@@ -52,6 +79,46 @@ pub enum Reply {
     Cancel,
     /// Nobody could be asked. Servers hear it as a no.
     Nobody,
+}
+
+impl Reply {
+    /// What was decided, without what was said.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Accept(_) => Verdict::Accepted,
+            Self::Decline => Verdict::Declined,
+            Self::Cancel => Verdict::Cancelled,
+            Self::Nobody => Verdict::Nobody,
+        }
+    }
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was answered.
+    Accepted,
+    /// It was declined.
+    Declined,
+    /// Somebody turned away from it, or nobody waits for its answer any more.
+    Cancelled,
+    /// It was declined because nobody could be asked.
+    Nobody,
+    /// It was declined without asking anybody: what it asks for is never done.
+    Refused,
+}
+
+impl Verdict {
+    /// The word used in records and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::Nobody => "nobody",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// Answers what servers ask. Several questions may come at once, also of one server.

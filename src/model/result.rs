@@ -101,6 +101,8 @@ pub struct CallMetadata {
     pub call_id: CallId,
     /// From the first attempt to the answer, without connecting.
     pub duration: Duration,
+    /// The part of it in which a person was asked what the server wanted to know.
+    pub waited: Duration,
     /// Time spent connecting to the server, when that was needed.
     pub connect: Option<Duration>,
     /// How many attempts were made.

@@ -8,6 +8,7 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::assembly::Assembly;
+use crate::cli::answers::Answers;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
@@ -57,6 +58,9 @@ pub struct CallArgs {
     /// Write the result to this file; several blocks become FILE-1, FILE-2
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
+    /// Answer what the server asks by the rules in this file, or always with defaults or decline
+    #[arg(long, value_name = "FILE|defaults|decline", value_hint = clap::ValueHint::FilePath)]
+    pub answers: Option<PathBuf>,
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
     pub no_validate: bool,
@@ -131,6 +135,9 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
     }
     if let Some(filter) = &args.query {
         check_filter(filter)?;
+    }
+    if let Some(given) = &args.answers {
+        context.answer_with(Answers::read(given)?);
     }
     let request = request(args, context).await?;
     let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
@@ -403,6 +410,7 @@ mod tests {
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),
                 duration: Duration::from_millis(1),
+                waited: Duration::ZERO,
                 connect: None,
                 attempts: 1,
                 protocol: None,

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod configuration;
 pub mod history;
 pub mod outcome;
+pub mod question;
 pub mod server;
 pub mod tool;
 

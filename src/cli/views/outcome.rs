@@ -26,6 +26,7 @@ pub fn json(outcome: &CallOutcome) -> Value {
             "source": definition.source.as_str(),
             "server": server(definition),
             "duration_ms": millis(metadata.duration),
+            "waited_ms": millis(metadata.waited),
             "connect_ms": metadata.connect.map(millis),
             "attempts": metadata.attempts,
             "protocol": metadata.protocol,
@@ -101,6 +102,7 @@ mod tests {
         let metadata = CallMetadata {
             call_id: CallId("id-1".to_owned()),
             duration: Duration::from_micros(1234),
+            waited: Duration::ZERO,
             connect: Some(Duration::from_millis(20)),
             attempts: 1,
             protocol: Some("2025-11-25".to_owned()),
@@ -129,6 +131,7 @@ mod tests {
             "source": "mcp",
             "server": "s",
             "duration_ms": 1.234,
+            "waited_ms": 0.0,
             "connect_ms": 20.0,
             "attempts": 1,
             "protocol": "2025-11-25"

@@ -20,7 +20,7 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
-use crate::mcp::{calling, headers, listing};
+use crate::mcp::{calling, headers, listing, message};
 use crate::model::{
     Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
     Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
@@ -34,6 +34,8 @@ use slot::Slot;
 const IDLE: Duration = Duration::from_mins(1);
 /// Total bound of a call; the host has its own, smaller one.
 const CALL_TOTAL: Duration = Duration::from_hours(24);
+/// The JSON-RPC error of a request whose headers are not those of its body.
+const HEADER_MISMATCH: i64 = -32020;
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(10);
 
@@ -239,6 +241,42 @@ impl McpProvider {
         Some(fault.server(&self.spec.name).phase(Phase::Call))
     }
 
+    /// Calls a tool once, by this definition of it.
+    async fn attempt(
+        &self,
+        connection: &Connection,
+        context: &ToolContext,
+        call: &ToolCall,
+        definition: Option<&ToolDefinition>,
+    ) -> Result<ToolResult, Fault> {
+        let headers = match definition {
+            Some(definition) if connection.agreement.era == Era::Modern => {
+                headers::of_call(&definition.input_schema, &call.arguments)
+            }
+            _ => Vec::new(),
+        };
+        let (events, call_id) = (context.events.clone(), context.call_id.clone());
+        let options = RequestOptions {
+            idle: context.idle_limit,
+            total: CALL_TOTAL,
+            cancel: context.cancel.clone(),
+            progress: Some(Arc::new(move |progress| {
+                events.emit(Event::Progress {
+                    call_id: call_id.clone(),
+                    progress: progress.done,
+                    total: progress.total,
+                    message: progress.message,
+                });
+            })),
+            headers,
+            log_level: self.setup.log_level,
+            phase: Phase::Call,
+            call: Some(context.call_id.clone()),
+        };
+        let as_task = calling::wants_task(connection, definition);
+        calling::call(connection, call.name.tool(), &call.arguments, as_task, &options).await
+    }
+
     fn endpoint_text(&self) -> String {
         endpoint::describe(&self.spec.endpoint)
     }
@@ -274,35 +312,28 @@ impl ToolProvider for McpProvider {
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
         let tool = call.name.tool();
-        let definition = self.current(&connection, tool).await?;
-        let headers = match &definition {
-            Some(definition) if connection.agreement.era == Era::Modern => {
-                headers::of_call(&definition.input_schema, &call.arguments)
+        let mut definition = self.current(&connection, tool).await?;
+        let mut called = self.attempt(&connection, context, call, definition.as_ref()).await;
+        if let Err(fault) = &called
+            && message::error_code(fault) == Some(HEADER_MISMATCH)
+        {
+            // The headers of its arguments may be others by now: look again, and try once more.
+            self.known().listed = None;
+            let listed = self.listing(&connection).await?;
+            let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+            if let (Some(before), Some(after)) = (&definition, &fresh)
+                && !self.spec.dev
+            {
+                let (before, after) =
+                    (change::beside_headers(before), change::beside_headers(after));
+                change::refuse_if_changed(&before, &after)
+                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
             }
-            _ => Vec::new(),
-        };
-        let (events, call_id) = (context.events.clone(), context.call_id.clone());
-        let options = RequestOptions {
-            idle: context.idle_limit,
-            total: CALL_TOTAL,
-            cancel: context.cancel.clone(),
-            progress: Some(Arc::new(move |progress| {
-                events.emit(Event::Progress {
-                    call_id: call_id.clone(),
-                    progress: progress.done,
-                    total: progress.total,
-                    message: progress.message,
-                });
-            })),
-            headers,
-            log_level: self.setup.log_level,
-            phase: Phase::Call,
-            call: Some(context.call_id.clone()),
-        };
+            definition = fresh;
+            called = self.attempt(&connection, context, call, definition.as_ref()).await;
+        }
+        let mut result = called?;
         let server = &self.spec.name;
-        let mut result =
-            calling::call(&connection, tool, &call.arguments, &options, &context.events, server)
-                .await?;
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
         }

@@ -1,0 +1,280 @@
+//! What a person is shown of a server's question.
+//!
+//! Owns: how much of a server's words is shown and what is said beside them: who asks, what is odd
+//! about an address, and that a form should not ask for secrets.
+
+use serde_json::Value;
+use url::Url;
+
+use crate::cli::output::{Label, Line, Page, json};
+use crate::cli::questionnaire::{Field, Kind, Questionnaire};
+use crate::model::{JsonObject, Question};
+use crate::net::address;
+use crate::util::text::shorten;
+
+/// How much of a message is shown, in characters.
+const MESSAGE: usize = 2_000;
+/// How much of a title, a choice or a description is shown.
+const TITLE: usize = 200;
+/// How many lines of one text are shown.
+const LINES: usize = 30;
+/// How many messages of a conversation are shown, the newest of them.
+const MESSAGES: usize = 20;
+
+/// Who asks, and what it says.
+pub fn heading(question: &Question, message: &str) -> Page {
+    let mut page = Page::default();
+    page.gap();
+    let mut line = Line::plain("The server ").then(Label::Name, &question.server);
+    line.push(Label::Plain, " asks");
+    if let Some(round) = question.round.filter(|round| *round > 1) {
+        line.push(Label::Dim, format!(" (round {round})"));
+    }
+    page.push(line.then(Label::Plain, ":"));
+    said(&mut page, Label::Plain, message);
+    page
+}
+
+/// Words of a server, bounded in length and height.
+fn said(page: &mut Page, label: Label, text: &str) {
+    let short = shorten(text.trim(), MESSAGE);
+    let total = short.lines().count();
+    for line in short.lines().take(LINES) {
+        page.push(Line::of(label, line).indented(2));
+    }
+    if total > LINES {
+        page.push(Line::of(Label::Dim, format!("… {} more lines", total - LINES)).indented(2));
+    }
+}
+
+/// That an answer would leave this machine.
+pub fn secret_warning(who: &str) -> Page {
+    let words = format!(
+        "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
+         that."
+    );
+    Page::from(Line::of(Label::Warning, words))
+}
+
+/// A field, with what may be typed.
+pub fn field(field: &Field) -> Page {
+    let title = shorten(&field.title, TITLE);
+    let mut line = Line::of(Label::Name, title);
+    if field.title != field.key {
+        line.push(Label::Dim, format!(" ({})", shorten(&field.key, TITLE)));
+    }
+    line.push(Label::Dim, format!(": {}", field.expectation()));
+    if !field.required {
+        line.push(Label::Dim, ", may be left out");
+    }
+    let mut page = Page::from(line);
+    if let Some(description) = &field.description {
+        page.push(Line::plain(shorten(description.trim(), TITLE)).indented(2));
+    }
+    if let Kind::One(choices) | Kind::Many(choices) = &field.kind {
+        for (at, choice) in choices.iter().enumerate() {
+            let mut line = Line::of(Label::Name, format!("{:>3}", at + 1));
+            line.push(Label::Plain, format!(" {}", shorten(&choice.title, TITLE)));
+            if choice.value.as_str() != Some(choice.title.as_str()) {
+                let value = json::compact(&choice.value);
+                line.push(Label::Dim, format!(" ({})", shorten(&value, TITLE)));
+            }
+            page.push(line);
+        }
+    }
+    page.push(entry(field));
+    page
+}
+
+/// Where a field is typed, with what Enter takes.
+pub fn entry(field: &Field) -> Line {
+    match &field.default {
+        Some(_) if field.secret => Line::plain("  [what was typed before]:"),
+        Some(Value::String(default)) => Line::plain(format!("  [{}]:", shorten(default, TITLE))),
+        Some(default) => Line::plain(format!("  [{}]:", shorten(&json::compact(default), TITLE))),
+        None => Line::plain("  :"),
+    }
+}
+
+/// The whole answer, and what does not fit.
+pub fn review(form: &Questionnaire, answer: &JsonObject, faults: &[String]) -> Page {
+    let mut page = Page::from(Line::of(Label::Dim, "The answer:"));
+    if answer.is_empty() {
+        page.push(Line::of(Label::Dim, "nothing is filled in").indented(2));
+    }
+    for (key, value) in answer {
+        let secret = form.fields.iter().any(|field| field.secret && field.key == *key);
+        let value = if secret { "‹secret›".to_owned() } else { json::pretty(value) };
+        let mut lines = value.lines();
+        let first = lines.next().unwrap_or_default();
+        page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(2));
+        for line in lines {
+            page.push(Line::plain(line).indented(2));
+        }
+    }
+    for fault in faults {
+        page.push(Line::of(Label::Warning, format!("does not fit: {fault}")).indented(2));
+    }
+    page
+}
+
+/// An address in full, and what is odd about it.
+pub fn address(url: &str) -> Page {
+    let mut page = Page::from(Line::plain(url).indented(2));
+    let mut odd = |text: String| page.push(Line::of(Label::Warning, text).indented(2));
+    let Ok(parsed) = Url::parse(url) else {
+        odd("this is no address".to_owned());
+        return page;
+    };
+    let host = parsed.host_str().unwrap_or_default();
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        odd(format!("what stands before the @ is a user name; the host is {host}"));
+    }
+    if parsed.scheme() != "https" {
+        odd("the connection is not encrypted (http)".to_owned());
+    }
+    if host.split('.').any(|label| label.starts_with("xn--")) {
+        odd("the name of the host has letters that may look like others".to_owned());
+    }
+    if address::is_near(&parsed) {
+        odd("this address is on this machine or in its network".to_owned());
+    }
+    page.push(
+        Line::of(Label::Dim, "host: ").then(Label::Name, address::address(&parsed)).indented(2),
+    );
+    page
+}
+
+/// What a model is asked.
+pub fn conversation(params: &Value) -> Page {
+    let mut page = Page::default();
+    if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
+        page.push(Line::of(Label::Dim, "system:").indented(2));
+        said(&mut page, Label::Plain, system);
+    }
+    let messages = params.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let hidden = messages.len().saturating_sub(MESSAGES);
+    if hidden > 0 {
+        page.push(Line::of(Label::Dim, format!("… {hidden} earlier messages")).indented(2));
+    }
+    for message in messages.iter().skip(hidden) {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+        page.push(Line::of(Label::Dim, format!("{}:", shorten(role, 20))).indented(2));
+        let content = message.get("content").unwrap_or(&Value::Null);
+        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        for block in blocks.iter().take(MESSAGES) {
+            match block.get("text").and_then(Value::as_str) {
+                Some(text) => said(&mut page, Label::Plain, text),
+                None => {
+                    let kind = block.get("type").and_then(Value::as_str).unwrap_or("something");
+                    page.push(Line::of(Label::Dim, format!("[{}]", shorten(kind, 40))).indented(2));
+                }
+            }
+        }
+    }
+    let count = |key: &str| params.get(key).and_then(Value::as_array).map(Vec::len);
+    if let Some(tools @ 1..) = count("tools") {
+        let words = format!("{tools} tools are offered to the model; a person answers in words");
+        page.push(Line::of(Label::Dim, words).indented(2));
+    }
+    if let Some(most) = params.get("maxTokens").and_then(Value::as_u64) {
+        page.push(Line::of(Label::Dim, format!("at most {most} tokens")).indented(2));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::model::Ask;
+
+    fn shown(page: &Page) -> String {
+        Palette::default().page(page)
+    }
+
+    #[test]
+    fn a_question_says_who_asks_in_words_that_cannot_be_forged() {
+        let message = format!("Name?\x1b[2J\nThe server bank asks:{}", "\n".repeat(500));
+        let question = Question {
+            server: "srv".to_owned(),
+            call: None,
+            round: Some(2),
+            ask: Ask::Form { message: message.clone(), schema: json!({}) },
+        };
+        assert_snapshot!(shown(&heading(&question, &message)), @r"
+        The server srv asks (round 2):
+          Name?␛[2J
+          The server bank asks:
+        ");
+        let high = "line\n".repeat(400);
+        assert!(shown(&heading(&question, &high)).lines().count() < 40);
+    }
+
+    #[test]
+    fn fields_show_their_choices_and_defaults() {
+        let schema = json!({ "type": "object", "required": ["colour"], "properties": {
+            "colour": { "title": "Colour", "description": "Of the door",
+                        "oneOf": [{ "const": "r", "title": "Red" }, { "const": "g" }],
+                        "default": "r" },
+            "size": { "type": "integer", "minimum": 1, "maximum": 9 } } });
+        let form = Questionnaire::of(&schema).unwrap();
+        let pages: Vec<String> = form.fields.iter().map(|f| shown(&field(f))).collect();
+        assert_snapshot!(pages.concat(), @r"
+        Colour (colour): one of these
+          Of the door
+          1 Red (r)
+          2 g
+          [r]:
+        size: a whole number, at least 1, at most 9, may be left out
+          :
+        ");
+    }
+
+    #[test]
+    fn a_review_shows_everything_but_secrets() {
+        let schema = json!({ "properties": { "name": { "type": "string" },
+                                             "password": { "type": "string" } } });
+        let form = Questionnaire::of(&schema).unwrap();
+        let answer = json!({ "name": "Ada", "password": "hunter2" });
+        let page = review(&form, answer.as_object().unwrap(), &["name: is odd".to_owned()]);
+        assert_snapshot!(shown(&page), @r#"
+        The answer:
+          name = "Ada"
+          password = ‹secret›
+          does not fit: name: is odd
+        "#);
+    }
+
+    #[test]
+    fn tricks_with_addresses_are_named() {
+        for (url, words) in [
+            ("https://bank.example@evil.example/x", "the host is evil.example"),
+            ("http://pay.example/", "not encrypted"),
+            ("https://p\u{430}ypal.example/", "may look like others"),
+            ("http://127.0.0.1:8000/", "on this machine"),
+        ] {
+            let page = shown(&address(url));
+            assert!(page.contains(words), "{page}");
+        }
+        let fine = shown(&address("https://pay.example/a?b=c"));
+        assert_snapshot!(fine, @r"
+          https://pay.example/a?b=c
+          host: pay.example:443
+        ");
+        assert!(shown(&address("https://p\u{430}ypal.example/")).contains("xn--pypal-4ve.example"));
+    }
+
+    #[test]
+    fn a_conversation_is_shown_by_its_end() {
+        let message = |n: usize| json!({ "role": "user", "content": { "type": "text", "text": n.to_string() } });
+        let messages: Vec<Value> = (0..25).map(message).collect();
+        let params = json!({ "messages": messages, "systemPrompt": "Be kind", "maxTokens": 9 });
+        let page = shown(&conversation(&params));
+        assert!(page.starts_with("  system:\n  Be kind\n  … 5 earlier messages\n"), "{page}");
+        assert!(page.ends_with("  user:\n  24\n  at most 9 tokens\n"), "{page}");
+    }
+}

@@ -1,0 +1,165 @@
+//! What an acceptable result of a tool is.
+//!
+//! Owns: reading `CallToolResult` field by field, so that what is wrong with it has a name. Never
+//! does: check structured results against schemas — the host does, for every kind of tool.
+
+use serde_json::{Value, json};
+
+use super::message::head;
+use crate::model::{Fault, JsonObject, ToolResult};
+
+/// How much of an answer that cannot be used is quoted, in characters.
+const QUOTED: usize = 300;
+
+/// An answer to a call that cannot be used: `what` ends a sentence about it, `text` is the answer.
+pub(super) fn broken(what: &str, text: &str) -> Fault {
+    Fault::protocol(format!("the answer to tools/call {what}"))
+        .detail(format!("result: {}", head(text, QUOTED)))
+}
+
+/// Reads the result of a call; `text` is where it stood, for messages.
+///
+/// # Errors
+/// A protocol fault when it is none.
+pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Fault> {
+    let mut result = ToolResult { success: true, ..ToolResult::default() };
+    result.structured = map.remove("structuredContent").filter(|v| !v.is_null());
+    result.meta = map.remove("_meta");
+    result.content = match map.remove("content") {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(broken("has content that is no list", raw)),
+        None if result.structured.is_some() => {
+            result.warnings.push("the result has no content, only structuredContent".to_owned());
+            Vec::new()
+        }
+        None => match map.remove("toolResult") {
+            Some(old) => {
+                result.warnings.push("the result has the shape of revision 2024-10-07".to_owned());
+                vec![json!({ "type": "text", "text": old.to_string() })]
+            }
+            None => return Err(broken("has no content", raw)),
+        },
+    };
+    for (index, item) in result.content.iter().enumerate() {
+        check_content(item)
+            .map_err(|reason| broken(&format!("has a bad content[{index}]: {reason}"), raw))?;
+    }
+    let is_error = match map.get("isError") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(flag)) => *flag,
+        Some(_) => return Err(broken("has an isError that is neither true nor false", raw)),
+    };
+    result.output = output(&result);
+    if result.content.is_empty() && result.structured.is_none() {
+        result.warnings.push("the result is empty".to_owned());
+    }
+    if is_error {
+        result.success = false;
+        result.fault = Some(Fault::tool(error_text(&result)));
+    }
+    Ok(result)
+}
+
+/// What a content block must have, by its type.
+fn check_content(item: &Value) -> Result<(), String> {
+    let text = |key: &str| match item.get(key) {
+        Some(Value::String(_)) => Ok(()),
+        Some(_) => Err(format!("{key} is not text")),
+        None => Err(format!("{key} is missing")),
+    };
+    match item.get("type").and_then(Value::as_str) {
+        Some("text") => text("text"),
+        Some("image" | "audio") => text("data").and_then(|()| text("mimeType")),
+        Some("resource_link") => text("uri"),
+        Some("resource") => match item.get("resource") {
+            Some(Value::Object(resource)) if resource.get("uri").is_some_and(Value::is_string) => {
+                Ok(())
+            }
+            Some(_) => Err("the resource has no uri".to_owned()),
+            None => Err("resource is missing".to_owned()),
+        },
+        Some(other) => Err(format!("unknown type {other:?}")),
+        None => Err("it has no type".to_owned()),
+    }
+}
+
+/// The result as one value: structured if there is such, else the text, else the blocks.
+fn output(result: &ToolResult) -> Value {
+    if let Some(structured) = &result.structured {
+        return structured.clone();
+    }
+    match texts(result) {
+        Some(text) => Value::String(text),
+        None => Value::Array(result.content.clone()),
+    }
+}
+
+/// All blocks as text, when all are text.
+fn texts(result: &ToolResult) -> Option<String> {
+    let texts: Option<Vec<&str>> = result
+        .content
+        .iter()
+        .map(|item| item.get("text").filter(|_| item["type"] == "text").and_then(Value::as_str))
+        .collect();
+    texts.map(|texts| texts.join("\n"))
+}
+
+fn error_text(result: &ToolResult) -> String {
+    let first = result.content.iter().find_map(|item| item.get("text").and_then(Value::as_str));
+    let line = first.and_then(|text| text.lines().find(|l| !l.trim().is_empty()));
+    match line {
+        Some(line) => line.trim().chars().take(200).collect::<String>(),
+        None => "the tool reports an error without a text".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FaultKind;
+
+    fn read(value: &Value) -> Result<ToolResult, Fault> {
+        super::read(value.as_object().unwrap().clone(), &value.to_string())
+    }
+
+    #[test]
+    fn texts_become_one_output() {
+        let result = read(&json!({ "content": [
+            { "type": "text", "text": "a" }, { "type": "text", "text": "b" } ] }))
+        .unwrap();
+        assert_eq!(result.output, json!("a\nb"));
+    }
+
+    #[test]
+    fn structured_content_is_the_output() {
+        let result = read(&json!({ "content": [], "structuredContent": { "n": 1 } })).unwrap();
+        assert_eq!(result.output, json!({ "n": 1 }));
+    }
+
+    #[test]
+    fn an_is_error_is_a_wellformed_no() {
+        let result = read(
+            &json!({ "content": [{ "type": "text", "text": "disk full\nx" }], "isError": true }),
+        )
+        .unwrap();
+        assert!(!result.success);
+        let fault = result.fault.unwrap();
+        assert_eq!(fault.kind(), FaultKind::Tool);
+        assert_eq!(fault.message(), "disk full");
+    }
+
+    #[test]
+    fn results_that_are_none_say_why() {
+        for (value, words) in [
+            (json!({}), "no content"),
+            (json!({ "content": "text" }), "no list"),
+            (json!({ "content": [{ "type": "video" }] }), "unknown type \"video\""),
+            (json!({ "content": [{ "type": "image", "data": "x" }] }), "mimeType is missing"),
+            (json!({ "content": [], "isError": "yes" }), "isError"),
+        ] {
+            let fault = read(&value).unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Protocol);
+            assert!(fault.message().contains(words), "{}", fault.message());
+        }
+    }
+}
