@@ -12,9 +12,11 @@
 #![expect(clippy::print_stderr, reason = "the suite keeps what is said here beside its results")]
 
 mod answers;
+mod login;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,21 +24,34 @@ use tempfile::TempDir;
 use toolhost::assembly::{self, FrontEnd, Options, assemble};
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
+use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::request::{Arguments, CallRequest, Reach};
 use toolhost::host::{ToolHost, example};
-use toolhost::model::{Fault, FaultKind, JsonObject, ToolDefinition, ToolName};
+use toolhost::mcp::connection::{ConnectOptions, Connection, Opener, RequestOptions};
+use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
+use toolhost::mcp::wire::Wire;
+use toolhost::mcp::{calling, listing};
+use toolhost::model::{
+    EventSink, Fault, FaultKind, JsonObject, Phase, ToolDefinition, ToolName, TrafficSink,
+};
+use url::Url;
 
 /// The name of the server under which everything is called.
 const PEER: &str = "peer";
 /// The first revision without `initialize`.
 const MODERN: &str = "2026-07-28";
+/// How long one step may take; the suite gives half a minute to all.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// What a scenario gives to its client.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Context {
     /// The calls to make, where the suite wants particular ones.
+    #[serde(rename = "toolCalls")]
     tool_calls: Option<Vec<Wanted>>,
+    /// What it may log in with.
+    #[serde(flatten)]
+    given: login::Given,
 }
 
 /// A call that a scenario wants.
@@ -71,8 +86,11 @@ async fn run() -> Result<Vec<Fault>, Box<dyn std::error::Error>> {
     let revision = process.var("MCP_CONFORMANCE_PROTOCOL_VERSION");
     let home = TempDir::new()?;
     let host = host(&home, &entry(&url, revision.as_deref()))?;
-    let faults = exercise(&host, context).await;
+    let (mut faults, given) = exercise(&host, context).await;
     assembly::close(&host).await;
+    if faults.iter().any(|fault| fault.kind() == FaultKind::Auth) {
+        faults = logged_in(url.parse()?, revision.as_deref(), given).await;
+    }
     for fault in &faults {
         eprintln!("{}: {fault}", fault.kind().as_str());
         for line in fault.detail_lines() {
@@ -114,12 +132,12 @@ fn host(home: &TempDir, entry: &Value) -> Result<Arc<ToolHost>, Box<dyn std::err
 }
 
 /// Everything a scenario may want to see. Gives what went wrong on the way.
-async fn exercise(host: &ToolHost, context: Context) -> Vec<Fault> {
+async fn exercise(host: &ToolHost, context: Context) -> (Vec<Fault>, login::Given) {
     let catalogue = host.catalogue(&Reach::Everything).await;
     let mut faults: Vec<Fault> =
         catalogue.servers.into_iter().filter_map(|server| server.fault).collect();
     if !faults.is_empty() {
-        return faults;
+        return (faults, context.given);
     }
     // What the suite asks for is sent as it is, even where it does not fit the schema.
     let validate = context.tool_calls.is_none();
@@ -135,6 +153,44 @@ async fn exercise(host: &ToolHost, context: Context) -> Vec<Fault> {
         };
         faults.extend(fault.filter(|fault| fault.kind() != FaultKind::Tool));
     }
+    (faults, context.given)
+}
+
+/// The same over a connection with credentials.
+async fn logged_in(url: Url, revision: Option<&str>, given: login::Given) -> Vec<Fault> {
+    let mut target = HttpTarget::new(url.clone());
+    target.credentials = Arc::new(login::credentials(url, given));
+    let open: Opener =
+        Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
+    let modern = revision.is_some_and(|revision| revision >= MODERN);
+    let options = ConnectOptions {
+        server: PEER.to_owned(),
+        protocol: if modern { ProtocolChoice::Modern } else { ProtocolChoice::Legacy },
+        remembered: None,
+        start_timeout: LIMIT,
+        probe_silence: false,
+        roots: Vec::new(),
+        events: EventSink::nowhere(),
+        inbox: Arc::new(answers::Obliging),
+        traffic: TrafficSink::off(),
+    };
+    let connection = match Connection::open(&open, options).await {
+        Ok(connection) => connection,
+        Err(fault) => return vec![fault],
+    };
+    let mut faults = Vec::new();
+    match listing::tools(&connection, PEER, LIMIT).await {
+        Ok(listing) => {
+            for call in calls_of(&listing.tools) {
+                let options = RequestOptions::within(LIMIT, LIMIT, Phase::Call);
+                let result =
+                    calling::call(&connection, &call.name, &call.arguments, false, &options).await;
+                faults.extend(result.err().filter(|fault| fault.kind() != FaultKind::Tool));
+            }
+        }
+        Err(fault) => faults.push(fault),
+    }
+    connection.close().await;
     faults
 }
 
