@@ -7,7 +7,10 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
+use super::commands::{
+    audit, call, complete as values, completions, config, history, inspect, list, prompts,
+    resources, servers, trust,
+};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
@@ -147,6 +150,12 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
+    /// List, read and watch the resources of servers.
+    Resources(resources::ResourcesArgs),
+    /// List and fill in the prompts of servers.
+    Prompts(prompts::PromptsArgs),
+    /// Show what an argument of a prompt or of a resource template may be.
+    Complete(values::CompleteArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
@@ -172,6 +181,8 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost resources list", "what servers let you read"),
+        ("toolhost prompts list", "the prompts of servers"),
         ("toolhost history", "calls of the past: show, replay, diff"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
@@ -278,6 +289,9 @@ mod tests {
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
+          resources    List, read and watch the resources of servers
+          prompts      List and fill in the prompts of servers
+          complete     Show what an argument of a prompt or of a resource template may be
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
           trust        Allow what a project's files would start

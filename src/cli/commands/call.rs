@@ -274,7 +274,7 @@ fn repeats(fault: &Fault, result: &ToolResult) -> bool {
 }
 
 /// Checks an expression before the call is made: it is compiled and never run.
-fn check_filter(filter: &str) -> Result<(), Fault> {
+pub(super) fn check_filter(filter: &str) -> Result<(), Fault> {
     // The line break ends a comment of the expression.
     let idle = format!("if false then ({filter}\n) else empty end");
     let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
@@ -283,7 +283,7 @@ fn check_filter(filter: &str) -> Result<(), Fault> {
     Err(Fault::usage(format!("--query: {why}")))
 }
 
-fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
+pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
     jq::query(filter, &content::value(result)).map_err(|why| {
         Fault::usage(format!("--query: {why}"))
             .hint("the call was made; --json prints its whole result")
@@ -291,7 +291,7 @@ fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> 
     })
 }
 
-fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
+pub(super) fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
     content::payloads(result).map_err(|block| {
         Fault::protocol(format!("block {block} of the result is not valid base64"))
             .hint("--json prints the result as it came")
@@ -299,7 +299,7 @@ fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
 }
 
 /// One line for each value: text as it is, everything else as JSON.
-fn lines(values: &[Value]) -> Vec<u8> {
+pub(super) fn lines(values: &[Value]) -> Vec<u8> {
     let mut text = String::new();
     for value in values {
         match value {
@@ -311,7 +311,7 @@ fn lines(values: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn save_result(
+pub(super) fn save_result(
     path: &Path,
     door: &Door,
     result: &ToolResult,
