@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, completions, config, history, inspect, list, record, replay, servers, trace, trust,
+    audit, call, complete as values, completions, config, history, inspect, list, prompts, record,
+    replay, resources, servers, trace, trust,
 };
 use super::complete;
 use super::context::Outcome;
@@ -165,6 +166,12 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
+    /// List, read and watch the resources of servers.
+    Resources(resources::ResourcesArgs),
+    /// List and fill in the prompts of servers.
+    Prompts(prompts::PromptsArgs),
+    /// Show what an argument of a prompt or of a resource template may be.
+    Complete(values::CompleteArgs),
     /// Connect to a server and show everything that crosses the wire.
     Trace(trace::TraceArgs),
     /// Record what another client and a server say to each other.
@@ -196,6 +203,8 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost resources list", "what servers let you read"),
+        ("toolhost prompts list", "the prompts of servers"),
         ("toolhost trace SERVER", "everything that crosses its wire"),
         ("toolhost history", "calls of the past: show, replay, diff"),
         ("toolhost audit", "the calls that were made and refused"),
@@ -303,6 +312,9 @@ mod tests {
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
+          resources    List, read and watch the resources of servers
+          prompts      List and fill in the prompts of servers
+          complete     Show what an argument of a prompt or of a resource template may be
           trace        Connect to a server and show everything that crosses the wire
           record       Record what another client and a server say to each other
           replay       Serve a recording as an MCP server on standard input and output

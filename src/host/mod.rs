@@ -13,6 +13,7 @@ pub mod example;
 pub mod limits;
 pub mod listings;
 pub mod nested;
+pub mod offers;
 pub mod pinning;
 pub mod policy;
 pub mod questions;

@@ -287,7 +287,7 @@ fn repeats(fault: &Fault, result: &ToolResult) -> bool {
 }
 
 /// Checks an expression before the call is made: it is compiled and never run.
-fn check_filter(filter: &str) -> Result<(), Fault> {
+pub(super) fn check_filter(filter: &str) -> Result<(), Fault> {
     // The line break ends a comment of the expression.
     let idle = format!("if false then ({filter}\n) else empty end");
     let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
@@ -296,7 +296,7 @@ fn check_filter(filter: &str) -> Result<(), Fault> {
     Err(Fault::usage(format!("--query: {why}")))
 }
 
-fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
+pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
     jq::query(filter, &content::value(result)).map_err(|why| {
         Fault::usage(format!("--query: {why}"))
             .hint("the call was made; --json prints its whole result")
@@ -304,7 +304,7 @@ fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> 
     })
 }
 
-fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
+pub(super) fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
     content::payloads(result).map_err(|block| {
         Fault::protocol(format!("block {block} of the result is not valid base64"))
             .hint("--json prints the result as it came")
@@ -312,7 +312,7 @@ fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
 }
 
 /// One line for each value: text as it is, everything else as JSON.
-fn lines(values: &[Value]) -> Vec<u8> {
+pub(super) fn lines(values: &[Value]) -> Vec<u8> {
     let mut text = String::new();
     for value in values {
         match value {
@@ -324,7 +324,7 @@ fn lines(values: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn save_result(
+pub(super) fn save_result(
     path: &Path,
     door: &Door,
     result: &ToolResult,

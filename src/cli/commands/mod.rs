@@ -2,13 +2,16 @@
 
 pub mod audit;
 pub mod call;
+pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod history;
 pub mod inspect;
 pub mod list;
+pub mod prompts;
 pub mod record;
 pub mod replay;
+pub mod resources;
 pub mod servers;
 pub mod trace;
 pub mod trust;

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod configuration;
 pub mod difference;
 pub mod history;
+pub mod offers;
 pub mod outcome;
 pub mod question;
 pub mod server;
