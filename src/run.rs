@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trust,
+    audit, call, completions, config, history, inspect, list, pin, servers, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -171,6 +171,8 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Servers(args) => servers::run(&args, context).await,
         Command::History(args) => history::run(&args, context).await,
         Command::Audit(args) => audit::run(&args, context).await,
+        Command::Pin(args) => pin::run(&args, context).await,
+        Command::Verify(args) => verify::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,
         Command::DemoServer => Ok(serve::demo::run().await?),
         Command::Completions(args) => completions::run(&args, context),

@@ -7,7 +7,9 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
+use super::commands::{
+    audit, call, completions, config, history, inspect, list, pin, servers, trust, verify,
+};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
@@ -151,6 +153,10 @@ pub enum Command {
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
     History(Box<history::HistoryArgs>),
+    /// Remember what tools are now, so that a change is seen and stops calls.
+    Pin(pin::PinArgs),
+    /// Compare what the tools are now with what was pinned, and show the differences.
+    Verify(verify::VerifyArgs),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
     /// Check and show the configuration.
@@ -280,6 +286,8 @@ mod tests {
           servers      Show the servers: whether they answer, how fast, and what they offer
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
+          pin          Remember what tools are now, so that a change is seen and stops calls
+          verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell

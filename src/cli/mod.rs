@@ -15,5 +15,6 @@ pub mod progress;
 pub mod prompt;
 pub mod records;
 pub mod save;
+pub mod selection;
 pub mod signals;
 pub mod views;

@@ -7,5 +7,7 @@ pub mod config;
 pub mod history;
 pub mod inspect;
 pub mod list;
+pub mod pin;
 pub mod servers;
 pub mod trust;
+pub mod verify;

@@ -7,8 +7,11 @@ pub mod audit;
 pub mod catalogue;
 pub mod configuration;
 pub mod difference;
+pub mod entry;
+pub mod findings;
 pub mod history;
 pub mod outcome;
+pub mod pins;
 pub mod server;
 pub mod tool;
 
