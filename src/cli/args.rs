@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, complete as values, completions, config, history, inspect, list, prompts, record,
-    replay, resources, servers, trace, trust,
+    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, trace, trust, verify,
 };
 use super::complete;
 use super::context::Outcome;
@@ -182,6 +182,10 @@ pub enum Command {
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
     History(Box<history::HistoryArgs>),
+    /// Remember what tools are now, so that a change is seen and stops calls.
+    Pin(pin::PinArgs),
+    /// Compare what the tools are now with what was pinned, and show the differences.
+    Verify(verify::VerifyArgs),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
     /// Check and show the configuration.
@@ -320,6 +324,8 @@ mod tests {
           replay       Serve a recording as an MCP server on standard input and output
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
+          pin          Remember what tools are now, so that a change is seen and stops calls
+          verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell

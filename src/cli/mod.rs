@@ -18,6 +18,7 @@ pub mod prompt;
 pub mod questionnaire;
 pub mod records;
 pub mod save;
+pub mod selection;
 pub mod signals;
 pub mod trace;
 pub mod views;

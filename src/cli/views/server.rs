@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::entry::Entry;
 use super::millis;
 use crate::cli::context::plural;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault, json as json_text};
 use crate::cli::records::{local_time, rfc3339};
 use crate::model::{Circuit, Fault, FaultKind, PastFault, ServerState, ServerStatus};
+use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
+
+/// The most characters of instructions that people are shown; JSON has all of them.
+const MAX_INSTRUCTIONS: usize = 2_000;
+/// The same for capabilities.
+const MAX_CAPABILITIES: usize = 4_000;
 
 /// The servers as a table; the last failure of each stands below its row, and with `verbose` the end
 /// of its stderr.
@@ -139,6 +146,7 @@ pub fn json(server: &ServerStatus) -> Value {
         "status": server.state.as_str(),
         "era": server.era.map(crate::model::Era::as_str),
         "protocol": server.protocol,
+        "supported_versions": server.supported_versions,
         "transport": server.transport,
         "endpoint": server.endpoint,
         "confinement": server.confinement,
@@ -164,8 +172,17 @@ pub fn json(server: &ServerStatus) -> Value {
     })
 }
 
-/// Everything about a server, for people.
-pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
+/// A server and its entry in JSON.
+pub fn json_detail(server: &ServerStatus, entry: Option<&Entry<'_>>) -> Value {
+    let mut value = json(server);
+    if let (Some(fields), Some(entry)) = (value.as_object_mut(), entry) {
+        fields.extend(entry.json());
+    }
+    value
+}
+
+/// Everything about a server and its entry, for people.
+pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usize>) -> Page {
     let mut page = Page::default();
     page.push(
         Line::of(Label::Name, &server.name)
@@ -187,13 +204,25 @@ pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
         }
     }
     facts(&mut page, server, width);
+    if let Some(entry) = entry {
+        entry.facts(&mut page, width);
+        if let Some(report) = entry.pins.filter(|report| !report.servers.is_empty()) {
+            page.heading("Changed since it was pinned");
+            for changed in &report.servers {
+                super::pins::parts(&mut page, &changed.changes);
+            }
+        }
+    }
     if let Some(instructions) = &server.instructions {
         page.heading("Instructions for models");
-        page.paragraph(Label::Plain, 2, instructions, width);
+        page.paragraph(Label::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
+    }
+    if let Some(entry) = entry {
+        page.append(super::findings::page(entry.instructions, width));
     }
     if let Some(capabilities) = &server.capabilities {
         page.heading("Capabilities");
-        page.text(Label::Plain, 2, &json_text::pretty(capabilities));
+        page.text(Label::Plain, 2, &shorten(&json_text::pretty(capabilities), MAX_CAPABILITIES));
     }
     if !server.warnings.is_empty() {
         page.heading("Warnings");
@@ -233,6 +262,11 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
             None => p.clone(),
         }),
     );
+    fact("speaks", Some(server.supported_versions.join(", ")));
+    let extensions = server.capabilities.as_ref().and_then(|all| all.get("extensions"));
+    let extensions = extensions.and_then(Value::as_object);
+    let names = extensions.map(|all| all.keys().take(20).cloned().collect::<Vec<_>>().join(", "));
+    fact("extensions", names);
     fact("pid", server.pid.map(|pid| pid.to_string()));
     fact("memory", server.memory.map(show_size));
     fact("connect", server.connect.map(show_duration));
@@ -407,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_whole() {
-        assert_snapshot!(Palette::default().page(&page(&ready(), Some(80))), @r#"
+        assert_snapshot!(Palette::default().page(&page(&ready(), None, Some(80))), @r#"
         github  ready
 
           Issues and code
@@ -433,7 +467,7 @@ mod tests {
         The end of its stderr
           listening
         "#);
-        assert_snapshot!(Palette::default().page(&page(&failed(), Some(80))), @r"
+        assert_snapshot!(Palette::default().page(&page(&failed(), None, Some(80))), @r"
         browser  failed
 
         Failure
