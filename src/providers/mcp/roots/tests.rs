@@ -1,7 +1,7 @@
 //! What lies in a root, and what only seems to.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 

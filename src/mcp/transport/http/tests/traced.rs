@@ -3,6 +3,7 @@
 use secrecy::SecretString;
 
 use super::*;
+use crate::mcp::credentials;
 use crate::mcp::tracer::tests::captured;
 use crate::model::Traffic;
 use crate::model::traffic::{Direction, Passed};
@@ -48,7 +49,7 @@ async fn everything_that_crosses_is_told_and_no_credential() {
     let secret = |text: &str| SecretString::from(text.to_owned());
     let mut target = target(peer.url("/old"));
     target.headers = vec![("x-team".to_owned(), secret("planted-header"))];
-    target.bearer = Some(secret("planted-token"));
+    target.credentials = credentials::bearer(secret("planted-token"));
     target.tracer = tracer.clone();
     tracer.opened("there");
     let wire = HttpWire::connect(target).unwrap();
