@@ -41,6 +41,7 @@ pub async fn connect(
 ) -> Result<Connection, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
     let (open, key) = opener(spec, setup, tracer).map_err(named)?;
+    let open = told(open, tracer, describe(&spec.endpoint));
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: spec.protocol,
@@ -63,9 +64,18 @@ pub async fn connect(
     Ok(connection)
 }
 
+/// The same opener, telling `tracer` of every wire it opens to `place`.
+fn told(open: Opener, tracer: &Tracer, place: String) -> Opener {
+    let tracer = tracer.clone();
+    Arc::new(move || {
+        tracer.opened(&place);
+        open().inspect_err(|fault| tracer.closed(fault.message()))
+    })
+}
+
 /// What opens a wire to the endpoint, and the key its era is remembered by.
 fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opener, String), Fault> {
-    let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
+    let tracer = tracer.clone();
     match &spec.endpoint {
         Endpoint::Stdio { args, cwd, .. } => {
             let program = program(spec, setup.environment.as_ref())?;
@@ -76,7 +86,6 @@ fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opene
             let key = era::key(&parts);
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
@@ -87,11 +96,7 @@ fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opene
                     Grace::default(),
                     tracer.clone(),
                 )
-                .map_err(|error| {
-                    let fault = not_started(&error, &program);
-                    tracer.closed(fault.message());
-                    fault
-                })?;
+                .map_err(|error| not_started(&error, &program))?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
             Ok((open, key))
@@ -109,10 +114,8 @@ fn opener(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Result<(Opene
                 tracer: tracer.clone(),
             };
             let key = era::key(&[url.as_str()]);
-            let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
-                Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
-            });
+            let open: Opener =
+                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
             Ok((open, key))
         }
     }
