@@ -46,7 +46,7 @@ pub async fn connect(
     let begun = Instant::now();
     let limit = spec.start_timeout.unwrap_or(START);
     let newer = way(spec, setup, tracer, false).map_err(named)?;
-    let fault = match open(&newer, spec, setup, limit).await {
+    let fault = match open(&newer, spec, setup, tracer, limit).await {
         Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
         Err(fault) => fault,
     };
@@ -54,7 +54,7 @@ pub async fn connect(
         return Err(fault);
     }
     let older = way(spec, setup, tracer, true).map_err(named)?;
-    match open(&older, spec, setup, limit.saturating_sub(begun.elapsed())).await {
+    match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
             connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
             Ok(Opened { connection, transport: older.transport })
@@ -87,8 +87,10 @@ async fn open(
     way: &Way,
     spec: &ServerSpec,
     setup: &McpSetup,
+    tracer: &Tracer,
     start_timeout: Duration,
 ) -> Result<Connection, Fault> {
+    let open = told(Arc::clone(&way.open), tracer, describe(&spec.endpoint));
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: way.protocol,
@@ -99,7 +101,7 @@ async fn open(
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
     };
-    let connection = Connection::open(&way.open, options).await.map_err(|fault| {
+    let connection = Connection::open(&open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {
             (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
                 fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
@@ -114,6 +116,15 @@ async fn open(
     Ok(connection)
 }
 
+/// The same opener, telling `tracer` of every wire it opens to `place`.
+fn told(open: Opener, tracer: &Tracer, place: String) -> Opener {
+    let tracer = tracer.clone();
+    Arc::new(move || {
+        tracer.opened(&place);
+        open().inspect_err(|fault| tracer.closed(fault.message()))
+    })
+}
+
 /// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
 /// statuses of the specification's rule for backwards compatibility.
 fn may_be_older(fault: &Fault) -> bool {
@@ -123,7 +134,7 @@ fn may_be_older(fault: &Fault) -> bool {
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
 fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Result<Way, Fault> {
-    let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
+    let tracer = tracer.clone();
     let protocol = spec.protocol;
     match &spec.endpoint {
         Endpoint::Stdio { args, cwd, .. } => {
@@ -135,7 +146,6 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
             let key = era::key(&parts);
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
@@ -146,11 +156,7 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
                     Grace::default(),
                     tracer.clone(),
                 )
-                .map_err(|error| {
-                    let fault = not_started(&error, &program);
-                    tracer.closed(fault.message());
-                    fault
-                })?;
+                .map_err(|error| not_started(&error, &program))?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
             Ok(Way { open, key, transport: "stdio", protocol })
@@ -172,15 +178,12 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
                 // Its only lifecycle: there is nothing to find out.
                 let (key, protocol) = (era::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
                 let open: Opener = Arc::new(move || {
-                    tracer.opened(&place);
                     Ok(Arc::new(SseWire::connect(target.clone())?) as Arc<dyn Wire>)
                 });
                 return Ok(Way { open, key, transport: "sse", protocol });
             }
-            let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
-                Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
-            });
+            let open: Opener =
+                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
             let key = match socket {
                 Some(socket) => era::key(&[&socket::show(socket, url)]),
                 None => era::key(&[url.as_str()]),
