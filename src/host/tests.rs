@@ -169,7 +169,7 @@ mod routing {
             assert!(fault.message().ends_with("is out of service: TOKEN is not set"));
         }
         // The bare name of a tool that its entry declares, whoever else fails meanwhile.
-        let host = super::fake::host(&[&Arc::new(Fake::dead("bad"))])
+        let host = crate::host::fake::host(&[&Arc::new(Fake::dead("bad"))])
             .disabled(vec![entry("git", FileRole::Servers)])
             .build();
         let fault = host.find("commit", &[]).await.unwrap_err();
