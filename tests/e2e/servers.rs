@@ -72,8 +72,8 @@ fn a_server_that_died_between_two_calls_is_started_again_for_the_second() {
     let log = room.log("srv");
     room.server("srv", &Fixture::fault(Place::Stdio, "exit-after-call", "legacy", &log));
     let step = |id: &str| format!("{{ id: {id}, tool: srv-echo, args: {{ message: {id} }} }}");
-    let wait = "{ id: rest, tool: wait, args: { seconds: 0.3 } }";
-    let steps = [&step("one"), wait, &step("two"), wait, &step("three")].join(", ");
+    let wait = |id: &str| format!("{{ id: {id}, tool: wait, args: {{ seconds: 0.3 }} }}");
+    let steps = [step("one"), wait("rest"), step("two"), wait("more"), step("three")].join(", ");
     room.file(
         "tools.yaml",
         &format!(
@@ -122,7 +122,7 @@ fn a_watch_on_a_narrow_terminal_repaints_in_place() {
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let words = ["--mcp", "mcp.yaml", "servers", "--watch", "--interval", "200ms"];
     let mut pty = Pty::sized(&room, binary, &words, 24, 60);
-    pty.expect("NAME").expect("srv").expect("\u{1b}[4A\r").type_keys("\u{3}");
+    pty.expect("NAME").expect("srv").expect("\u{1b}[5A\r").type_keys("\u{3}");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(130));
     let plain = |line: &str| line.replace("\u{1b}[K", "").replace("\u{1b}[J", "");

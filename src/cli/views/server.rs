@@ -417,7 +417,7 @@ mod tests {
         };
         let at = local_time(1_795_304_776.0);
         let table = Palette::default().page(&table(std::slice::from_ref(&recovered), true, None));
-        for part in ["RESTARTS", "1.5", "open for 4 s", "1 m 30 s", "stderr: listening"] {
+        for part in ["RESTARTS", "1.5", "open for 4 s", "90 s", "stderr: listening"] {
             assert!(table.contains(part), "{part} is not in\n{table}");
         }
         let error = format!("last error, {at}: exited with status 1");
