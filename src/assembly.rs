@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod embedded;
+pub mod logins;
 #[cfg(test)]
 mod mutations;
 mod secrets;
@@ -13,7 +14,7 @@ mod stand_ins;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::audit::{self, AuditLog};
+use crate::audit::{self, AuditLog, Masker};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::load::load;
@@ -139,7 +140,7 @@ pub fn assemble(
     let front_end = FrontEnd { events: events.clone(), ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
-        .providers(servers(&configuration, options, environment, &front_end))
+        .providers(servers(&configuration, options, environment, &front_end, &masker))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
@@ -206,13 +207,17 @@ fn servers(
     options: &Options,
     environment: &Arc<dyn Environment>,
     front_end: &FrontEnd,
+    masker: &Masker,
 ) -> Vec<Arc<dyn ToolProvider>> {
+    let masker = masker.clone();
     let setup = McpSetup {
         environment: Arc::clone(environment),
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: front_end.events.clone(),
         inbox: Arc::clone(&front_end.inbox),
         traffic: front_end.traffic.clone(),
+        logins: logins::vault(environment.as_ref()),
+        learn: Arc::new(move |name, value| masker.learn(name, value)),
         insecure: options.insecure,
         log_level: options.log_level,
     };

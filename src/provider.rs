@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use crate::config::environment::Environment;
 use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
-    EventSink, Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Browser, EventSink, Fault, LoginReport, Problem, ServerStatus, ToolCall, ToolContext,
+    ToolDefinition, ToolResult,
 };
 
 pub use crate::model::Listing;
@@ -66,6 +67,27 @@ pub trait ToolProvider: Send + Sync {
     fn as_server(&self) -> Option<&dyn Server> {
         None
     }
+
+    /// The ability to log in, for servers that may want it.
+    fn as_login(&self) -> Option<&dyn Login> {
+        None
+    }
+}
+
+/// An ability of providers whose server may want a person to log in.
+#[async_trait]
+pub trait Login: Send + Sync {
+    /// Logs in anew. `scopes` is asked for beside what the entry says.
+    ///
+    /// # Errors
+    /// When there is nothing to log in to, nobody to trust with it, or somebody says no.
+    async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Fault>;
+
+    /// Forgets the logins; says how many there were.
+    ///
+    /// # Errors
+    /// When there is nothing to log out of, or what is kept cannot be changed.
+    async fn logout(&self) -> Result<usize, Fault>;
 }
 
 /// The exact request a call would make.

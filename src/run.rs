@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trust,
+    audit, auth, call, completions, config, history, inspect, list, servers, trust,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -172,6 +172,7 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::History(args) => history::run(&args, context).await,
         Command::Audit(args) => audit::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,
+        Command::Auth(args) => auth::run(&args, context).await,
         Command::DemoServer => Ok(serve::demo::run().await?),
         Command::Completions(args) => completions::run(&args, context),
         Command::Config(args) => config::run(&args, context),

@@ -7,7 +7,9 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
+use super::commands::{
+    audit, auth, call, completions, config, history, inspect, list, servers, trust,
+};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
@@ -153,6 +155,8 @@ pub enum Command {
     History(Box<history::HistoryArgs>),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
+    /// Log in to servers, and out again.
+    Auth(auth::AuthArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
     /// Print the completion script of a shell.

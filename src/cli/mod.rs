@@ -10,6 +10,7 @@ pub mod commands;
 pub mod complete;
 pub mod context;
 pub mod entries;
+pub mod login;
 pub mod output;
 pub mod progress;
 pub mod prompt;

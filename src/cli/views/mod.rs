@@ -7,6 +7,7 @@ pub mod audit;
 pub mod catalogue;
 pub mod configuration;
 pub mod history;
+pub mod login;
 pub mod outcome;
 pub mod server;
 pub mod tool;

@@ -360,7 +360,7 @@ struct Said {
 
 impl Said {
     fn by(entry: &Node) -> Self {
-        const KEYS: [&str; 9] = [
+        const KEYS: [&str; 10] = [
             "command",
             "args",
             "server_path",
@@ -369,6 +369,7 @@ impl Said {
             "cwd",
             "headers",
             "auth",
+            "oauth",
             "sandbox",
         ];
         let own: serde_json::Map<_, _> = entry
@@ -385,6 +386,26 @@ impl Said {
             .filter(|text| has_reference(text))
             .map(str::to_owned);
         Self { text: serde_json::Value::Object(own).to_string(), address }
+    }
+}
+
+/// What an entry sends to the server, or to the authorization server that it names. A login is made
+/// by a person who sees where it leads, so that it needs no word here.
+fn secrets_shown(auth: &AuthSpec) -> Option<String> {
+    match auth {
+        AuthSpec::Unset | AuthSpec::None | AuthSpec::OAuth { client_secret: None, .. } => None,
+        AuthSpec::Bearer { variable, .. } => {
+            let from = variable.as_deref().unwrap_or("the file");
+            Some(format!("sends a bearer token from {from}"))
+        }
+        AuthSpec::OAuth { client_id, .. } => {
+            let client = client_id.as_deref().unwrap_or_default();
+            Some(format!("sends the secret of the client {client} to its authorization server"))
+        }
+        AuthSpec::ClientCredentials { client_id, token_url, .. } => Some(match token_url {
+            Some(url) => format!("proves to be the client {client_id} at {url}"),
+            None => format!("proves to be the client {client_id} at its authorization server"),
+        }),
     }
 }
 
@@ -412,8 +433,8 @@ fn decide(
             lines
         }
         Endpoint::Http { url, headers, auth } => {
-            let bearer = matches!(auth, AuthSpec::Bearer { .. });
-            if headers.is_empty() && !bearer && said.address.is_none() {
+            let shown = secrets_shown(auth);
+            if headers.is_empty() && shown.is_none() && said.address.is_none() {
                 return Trust::Trusted;
             }
             // What the variable holds is not shown and not kept.
@@ -423,10 +444,7 @@ fn decide(
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 lines.push(format!("sends headers: {}", names.join(", ")));
             }
-            if let AuthSpec::Bearer { variable, .. } = auth {
-                let from = variable.as_deref().unwrap_or("the file");
-                lines.push(format!("sends a bearer token from {from}"));
-            }
+            lines.extend(shown);
             if said.address.is_some() {
                 lines.push("sends variables in the address".to_owned());
             }

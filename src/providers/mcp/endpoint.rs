@@ -10,13 +10,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use secrecy::ExposeSecret as _;
 
 use super::McpSetup;
+use super::access::Access;
 use crate::config::environment::Environment;
-use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
+use crate::mcp::era;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
-use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
 use crate::providers::confinement;
 use crate::util::process::{Grace, Program, ResolveError, resolve};
@@ -32,9 +33,13 @@ const PASSED_ON: [&str; 10] =
 ///
 /// # Errors
 /// Why it cannot be started or reached, or does not agree.
-pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, Fault> {
+pub(super) async fn connect(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    access: &Access,
+) -> Result<Connection, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
-    let (open, key) = opener(spec, setup).map_err(named)?;
+    let (open, key) = opener(spec, setup, access).map_err(named)?;
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: spec.protocol,
@@ -59,7 +64,7 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
 }
 
 /// What opens a wire to the endpoint, and the key its era is remembered by.
-fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault> {
+fn opener(spec: &ServerSpec, setup: &McpSetup, access: &Access) -> Result<(Opener, String), Fault> {
     match &spec.endpoint {
         Endpoint::Stdio { command, args, env, env_keys, cwd } => {
             let mut variables = environment(setup.environment.as_ref(), env_keys);
@@ -100,14 +105,11 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
             });
             Ok((open, key))
         }
-        Endpoint::Http { url, headers, auth } => {
+        Endpoint::Http { url, headers, .. } => {
             let target = HttpTarget {
                 url: url.clone(),
                 headers: headers.clone(),
-                credentials: match auth {
-                    AuthSpec::None => credentials::none(),
-                    AuthSpec::Bearer { token, .. } => credentials::bearer(token.clone()),
-                },
+                credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),
             };

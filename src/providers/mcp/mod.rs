@@ -4,6 +4,7 @@
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
 //! `mcp` room does) or decide whether a call may happen (the host does).
 
+mod access;
 mod change;
 mod endpoint;
 mod pace;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
+use crate::mcp::auth::{Learn, Vault};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::{calling, headers, listing};
@@ -25,8 +27,9 @@ use crate::model::{
     Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
     Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
-use crate::provider::{Preview, Server, ToolProvider, permit};
+use crate::provider::{Login, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use access::Access;
 use pace::Pace;
 use slot::Slot;
 
@@ -50,6 +53,10 @@ pub struct McpSetup {
     pub inbox: Arc<dyn Inbox>,
     /// Where what crosses the wires is shown; secrets are taken out behind it.
     pub traffic: TrafficSink,
+    /// Where logins are kept.
+    pub logins: Arc<dyn Vault>,
+    /// Hears of tokens as they are got.
+    pub learn: Learn,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
     /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
@@ -60,6 +67,7 @@ pub struct McpSetup {
 pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
+    access: Access,
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
@@ -86,9 +94,11 @@ struct Listed {
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
+        let access = Access::of(&spec, &setup);
         Self {
             spec,
             setup,
+            access,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             known: StdMutex::default(),
@@ -117,7 +127,7 @@ impl McpProvider {
             return Err(fault);
         }
         self.set_state(ServerState::Starting);
-        match endpoint::connect(&self.spec, &self.setup).await {
+        match endpoint::connect(&self.spec, &self.setup, &self.access).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
@@ -331,6 +341,10 @@ impl ToolProvider for McpProvider {
     }
 
     fn as_server(&self) -> Option<&dyn Server> {
+        Some(self)
+    }
+
+    fn as_login(&self) -> Option<&dyn Login> {
         Some(self)
     }
 }
