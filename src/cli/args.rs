@@ -285,6 +285,7 @@ mod tests {
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
           trust        Allow what a project's files would start
+          auth         Log in to servers, and out again
           config       Check and show the configuration
           completions  Print the completion script of a shell
 

@@ -36,6 +36,8 @@ mod login;
 mod program;
 mod renewal;
 mod seal;
+#[cfg(test)]
+mod tests;
 mod token;
 pub mod vault;
 
