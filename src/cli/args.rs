@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, trace, trust, verify,
+    audit, auth, call, complete as values, completions, config, history, inspect, list, pin,
+    prompts, record, replay, resources, servers, trace, trust, verify,
 };
 use super::complete;
 use super::context::Outcome;
@@ -188,6 +188,8 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
+    /// Log in to servers, and out again.
+    Auth(auth::AuthArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
     /// Print the completion script of a shell.
@@ -327,6 +329,7 @@ mod tests {
           pin          Remember what tools are now, so that a change is seen and stops calls
           verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start
+          auth         Log in to servers, and out again
           config       Check and show the configuration
           completions  Print the completion script of a shell
 

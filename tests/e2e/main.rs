@@ -27,6 +27,7 @@ mod hostile_text;
 mod http;
 mod local_faults;
 mod local_trust;
+mod logins;
 mod pipelines;
 mod processes;
 mod python;

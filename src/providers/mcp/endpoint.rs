@@ -12,15 +12,16 @@ use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
 use super::McpSetup;
+use super::access::Access;
 use crate::config::environment::Environment;
 use crate::config::socket;
-use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
+use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
+use crate::mcp::era;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
-use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
 use crate::provider::permit;
 use crate::providers::confinement;
@@ -37,15 +38,16 @@ const PASSED_ON: [&str; 10] =
 ///
 /// # Errors
 /// Why it cannot be started or reached, or does not agree.
-pub async fn connect(
+pub(super) async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
+    access: &Access,
 ) -> Result<Opened, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
     let begun = Instant::now();
     let limit = spec.start_timeout.unwrap_or(START);
-    let newer = way(spec, setup, tracer, false).map_err(named)?;
+    let newer = way(spec, setup, tracer, access, false).map_err(named)?;
     let fault = match open(&newer, spec, setup, tracer, limit).await {
         Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
         Err(fault) => fault,
@@ -53,7 +55,7 @@ pub async fn connect(
     if !(is_open(spec) && may_be_older(&fault)) {
         return Err(fault);
     }
-    let older = way(spec, setup, tracer, true).map_err(named)?;
+    let older = way(spec, setup, tracer, access, true).map_err(named)?;
     match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
             connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
@@ -66,7 +68,7 @@ pub async fn connect(
 }
 
 /// A connection, and by what it was made.
-pub struct Opened {
+pub(super) struct Opened {
     /// The connection.
     pub connection: Connection,
     /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
@@ -133,7 +135,13 @@ fn may_be_older(fault: &Fault) -> bool {
 }
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
-fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Result<Way, Fault> {
+fn way(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    tracer: &Tracer,
+    access: &Access,
+    older: bool,
+) -> Result<Way, Fault> {
     let tracer = tracer.clone();
     let protocol = spec.protocol;
     match &spec.endpoint {
@@ -161,15 +169,12 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
             });
             Ok(Way { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, socket, transport, headers, auth } => {
+        Endpoint::Http { url, socket, transport, headers, .. } => {
             let target = HttpTarget {
                 url: url.clone(),
                 socket: socket.clone(),
                 headers: headers.clone(),
-                credentials: match auth {
-                    AuthSpec::None => credentials::none(),
-                    AuthSpec::Bearer { token, .. } => credentials::bearer(token.clone()),
-                },
+                credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
