@@ -58,8 +58,8 @@ pub struct CallArgs {
     /// Write the result to this file; several blocks become FILE-1, FILE-2
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Answer what the server asks by the rules in this file, or always with defaults or decline
-    #[arg(long, value_name = "FILE|defaults|decline", value_hint = clap::ValueHint::FilePath)]
+    /// Answer what the server asks: a file of rules, defaults or decline
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub answers: Option<PathBuf>,
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
