@@ -29,6 +29,7 @@ mod local_trust;
 mod pipelines;
 mod processes;
 mod python;
+mod questions;
 mod readme;
 mod records;
 mod room;

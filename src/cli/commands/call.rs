@@ -269,7 +269,7 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
             let said = door.is_terminal()
                 && !args.ignore_tool_error
                 && outcome.fault().is_some_and(|fault| repeats(fault, result));
-            if said { Ok(()) } else { door.page(&content::page(result)) }
+            if said { Ok(()) } else { door.page(&content::page(result, door.verbosity() > 0)) }
         }),
     }
 }
@@ -333,7 +333,8 @@ fn save_result(
     if payloads.is_empty() {
         door.warn("the result has nothing to save");
     }
-    for (target, payload) in save::targets(path, payloads.len()).iter().zip(&payloads) {
+    let kinds: Vec<&str> = payloads.iter().map(|p| p.media_type.as_str()).collect();
+    for (target, payload) in save::targets(path, &kinds).iter().zip(&payloads) {
         save::write(target, &payload.bytes)?;
         let size = units::show_size(payload.bytes.len() as u64);
         door.note(

@@ -199,10 +199,8 @@ async fn of_several_calls_only_the_stream_tells_whose_question_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
-    let options = ConnectOptions {
-        roots: vec!["file:///srv/project".to_owned()],
-        ..saying(Reply::Decline)
-    };
+    let options =
+        ConnectOptions { roots: vec!["file:///srv/project".to_owned()], ..saying(Reply::Decline) };
     let (_connection, mut peer) = connected_legacy(options, &json!({})).await;
     peer.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" }));
     let roots = peer.next().await;
@@ -217,8 +215,7 @@ async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
 
 #[tokio::test(start_paused = true)]
 async fn what_we_declare_depends_on_configuration_alone() {
-    let options =
-        ConnectOptions { roots: vec!["file:///srv".to_owned()], ..saying(Reply::Nobody) };
+    let options = ConnectOptions { roots: vec!["file:///srv".to_owned()], ..saying(Reply::Nobody) };
     let (connection, mut peer) = super::connected_with(options).await;
     let limits = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &limits), async {

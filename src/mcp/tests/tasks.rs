@@ -23,8 +23,7 @@ fn created() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_is_asked_for_at_its_pace_and_its_questions_are_answered_once() {
-    let (connection, mut peer) =
-        connected_with(saying(Reply::Accept(json!({ "who": {} })))).await;
+    let (connection, mut peer) = connected_with(saying(Reply::Accept(json!({ "who": {} })))).await;
     let options = part_of("call-1");
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
@@ -85,6 +84,8 @@ async fn a_task_that_is_given_up_is_cancelled() {
             peer.answer(&request, &created());
             if asking {
                 peer.expect("tasks/get").await;
+            } else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
             options.cancel.cancel();
             if asking {
