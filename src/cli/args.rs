@@ -404,9 +404,7 @@ mod tests {
               --dry-run              Show what would be sent or started, and do nothing
               --query <EXPR>         Print what this jq expression makes of the result
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
-              --answers <FILE|defaults|decline>
-                                     Answer what the server asks by the rules in this file, or always with
-                                     defaults or decline
+              --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
               --no-validate          Send the arguments as they are, and accept any result
               --context <KEY=VALUE>  A variable for the tool (KEY=VALUE), or metadata of the call
                                      (KEY:=JSON); repeatable

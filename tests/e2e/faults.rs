@@ -35,6 +35,7 @@ macro_rules! faults {
 
 faults! {
     none: BOTH, EACH, list 0, call 0;
+    asks_a_person: BOTH, EACH, list 0, call 0;
 
     exit_at_once: STDIO, LEGACY, list 4, call 4;
     exit_zero: STDIO, LEGACY, list 4, call 4;

@@ -31,6 +31,7 @@ mod logins;
 mod pipelines;
 mod processes;
 mod python;
+mod questions;
 mod readme;
 mod records;
 mod room;
