@@ -244,18 +244,18 @@ async fn a_prompt_is_found_by_full_and_by_bare_name() {
     assert_eq!(fault.detail_lines(), ["one-both", "two-both"]);
     assert_eq!(host.find_prompt("both", &of("two")).await.unwrap().name.full(), "two-both");
     let fault = host.find_prompt("one-gret", &[]).await.unwrap_err();
-    assert_eq!(fault.hint_text(), Some("did you mean 'one-greet'?"));
+    assert!(fault.hint_text().unwrap().starts_with("did you mean 'one-greet'"));
 }
 
 #[tokio::test]
 async fn arguments_of_a_prompt_are_checked_all_at_once() {
     let host = builder(vec![Shop { prompts: vec!["greet"], ..shop("one") }]).build();
-    let given = JsonObject::from_iter([("hw".to_owned(), json!("x"))]);
+    let given = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
     let fault = host.prompt("greet", &given, &[], &never()).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Usage);
     assert_eq!(
         fault.detail_lines(),
-        ["who: required, and missing", "hw: unknown; did you mean 'how'?"]
+        ["who: required, and missing", "hows: unknown; did you mean 'how'?"]
     );
     let filled = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "Ada");

@@ -104,7 +104,13 @@ impl ToolHost {
                     Change::Interrupted(fault) => Change::Interrupted(self.masker.fault(fault)),
                     other => other,
                 };
-                if seen.send(Seen { server: server.to_owned(), change }).await.is_err() {
+                let server = server.to_owned();
+                let handed = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    handed = seen.send(Seen { server, change }) => handed,
+                };
+                if handed.is_err() {
                     return;
                 }
             }
