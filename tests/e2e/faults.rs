@@ -90,6 +90,16 @@ faults! {
     output_mismatch: BOTH, EACH, list 0, call 10;
     remote_ref: BOTH, LEGACY, list 0, call 0;
 
+    offers: BOTH, EACH, list 0, call 0;
+    offers_bad_items: BOTH, LEGACY, list 0, call 0;
+    offers_cursor_loop: BOTH, LEGACY, list 0, call 0;
+    offers_second_page_fails: BOTH, LEGACY, list 0, call 0;
+    offers_evil: BOTH, LEGACY, list 0, call 0;
+    offers_broken_answers: BOTH, LEGACY, list 0, call 0;
+    offers_no_subscriptions: BOTH, LEGACY, list 0, call 0;
+    offers_subscription_ends: BOTH, MODERN, list 0, call 0;
+    offers_subscription_breaks: STDIO, LEGACY, list 0, call 0;
+
     evil_everywhere: BOTH, EACH, list 11, call 0;
     ansi_everywhere: BOTH, EACH, list 0, call 0;
     secret_echo: BOTH, LEGACY, list 0, call 0;

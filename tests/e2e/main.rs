@@ -28,6 +28,7 @@ mod http;
 mod local_faults;
 mod local_trust;
 mod logins;
+mod offers;
 mod pipelines;
 mod processes;
 mod python;

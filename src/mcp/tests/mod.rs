@@ -5,6 +5,7 @@
 
 mod handshake;
 mod listings;
+mod offers;
 mod peer;
 mod questions;
 mod requests;
