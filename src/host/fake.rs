@@ -140,6 +140,7 @@ impl Server for Fake {
             confinement: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
+            supported_versions: Vec::new(),
             server_info: None,
             capabilities: None,
             instructions: None,

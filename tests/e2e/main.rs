@@ -26,6 +26,7 @@ mod hostile_text;
 mod http;
 mod local_faults;
 mod local_trust;
+mod pins;
 mod pipelines;
 mod processes;
 mod python;
