@@ -89,6 +89,10 @@ faults! {
     odd_schemas: BOTH, LEGACY, list 0, call 2;
     output_mismatch: BOTH, EACH, list 0, call 10;
     remote_ref: BOTH, LEGACY, list 0, call 0;
+    rug_pull: BOTH, EACH, list 0, call 0;
+    rug_pull_announced: STDIO, LEGACY, list 0, call 6;
+    addresses: BOTH, EACH, list 0, call 0;
+    poisoned: BOTH, EACH, list 0, call 0;
 
     offers: BOTH, EACH, list 0, call 0;
     offers_bad_items: BOTH, LEGACY, list 0, call 0;

@@ -29,6 +29,7 @@ mod local_faults;
 mod local_trust;
 mod logins;
 mod offers;
+mod pins;
 mod pipelines;
 mod processes;
 mod python;

@@ -213,7 +213,8 @@ fn resolve(
             "routing_weight" => spec.routing_weight = findings.take(weight(value)),
             "dev" => spec.dev = findings.take(value.as_bool()).unwrap_or_default(),
             "drift" => {
-                spec.drift = findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
+                spec.drift =
+                    findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
             }
             "retries" => spec.retries = findings.take(retries(value)).unwrap_or_default(),
             "requires_approval" => {
