@@ -14,6 +14,7 @@
 //! | P12 | a call of a built-in function with all records on | the same with all records off |
 //! | P15 | writes to a memory store, and to a disk store, 8 in flight | P8's rate; appends with `fsync` |
 //! | P16 | a warm call of a Python function; of an HTTP tool | the function by itself; plain reqwest |
+//! | P18 | calls of the null server with its wire watched, and saved | the same with nobody looking |
 
 #![expect(
     clippy::print_stdout,
@@ -28,14 +29,18 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolhost::assembly::{self, FrontEnd, Options};
+use toolhost::audit::trace::write::TraceFile;
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
 use toolhost::host::ToolHost;
 use toolhost::host::request::{Arguments, CallRequest};
+use toolhost::mcp::tracer::Tracer;
+use toolhost::model::TrafficSink;
 
 /// How often each side of a pair is measured.
 const ROUNDS: usize = 7;
@@ -59,6 +64,9 @@ fn main() {
         if wanted("P16") {
             bench.python().await;
             bench.http().await;
+        }
+        if wanted("P18") {
+            bench.trace().await;
         }
     });
 }
@@ -200,8 +208,64 @@ impl Bench {
         host.close().await;
     }
 
+    /// P18: what it costs that somebody looks at the wire, and that somebody could.
+    async fn trace(&self) {
+        let server = self.null_server();
+        let servers = format!("mcp_servers:\n  null: {{ command: {} }}\n", server.display());
+        let hello = json!({ "message": "hi" });
+        let unseen = self.host("p18-off", "tools: []\n", &servers);
+        call(&unseen, "null-echo", &hello).await;
+        let off = Tracer::off();
+        let message = bytes::Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        let started = Instant::now();
+        for _ in 0..1_000_000 {
+            let off = std::hint::black_box(&off);
+            off.sent(std::hint::black_box(&message), None);
+            off.received(std::hint::black_box(&message), None);
+        }
+        let of_call = started.elapsed() / 1_000_000;
+        let saved = TraceFile::open(self.dir.join("p18.jsonl")).unwrap();
+        let seen = Arc::new(AtomicUsize::new(0));
+        let counting = {
+            let seen = Arc::clone(&seen);
+            TrafficSink::new(move |_| drop(seen.fetch_add(1, Ordering::Relaxed)))
+        };
+        for (name, sink) in
+            [("watched", counting), ("saved", saved.sink(|fault| panic!("{fault}")))]
+        {
+            let front_end = FrontEnd { traffic: sink, ..FrontEnd::nobody() };
+            let host = self.host_for(&format!("p18-{name}"), "tools: []\n", &servers, front_end);
+            call(&host, "null-echo", &hello).await;
+            let pairs = pairs(
+                5_000,
+                async |n| rate(n, 1, || call(&unseen, "null-echo", &hello)).await,
+                async |n| rate(n, 1, || call(&host, "null-echo", &hello)).await,
+            )
+            .await;
+            pairs.print("P18", "nobody looks", name, "bar: 1.2 times");
+            if name == "watched" {
+                let share = of_call.as_secs_f64() / pairs.medians.0.as_secs_f64() * 100.0;
+                println!("P18  {share:.2} % of a call when nobody looks (bar: 5 %)");
+            }
+            host.close().await;
+        }
+        assert!(seen.load(Ordering::Relaxed) > 0, "nothing was seen");
+        unseen.close().await;
+    }
+
     /// A host over these two files, with a home of its own.
     fn host(&self, name: &str, tools: &str, servers: &str) -> Arc<ToolHost> {
+        self.host_for(name, tools, servers, FrontEnd::nobody())
+    }
+
+    /// The same for a front end.
+    fn host_for(
+        &self,
+        name: &str,
+        tools: &str,
+        servers: &str,
+        front_end: FrontEnd,
+    ) -> Arc<ToolHost> {
         let file = self.dir.join(format!("{name}.yaml"));
         std::fs::write(&file, tools).unwrap();
         let mut files = LoadRequest { tools: vec![file], ..LoadRequest::default() };
@@ -216,7 +280,7 @@ impl Bench {
             root: Some(self.dir.join(name)),
         });
         let options = Options { files, ..Options::default() };
-        let built = assembly::assemble(&options, &environment, FrontEnd::nobody());
+        let built = assembly::assemble(&options, &environment, front_end);
         let built = built.unwrap_or_else(|fault| panic!("{fault}"));
         assert!(built.configuration.problems.is_empty(), "{:?}", built.configuration.problems);
         built.host

@@ -7,6 +7,8 @@
 mod embedded;
 #[cfg(test)]
 mod mutations;
+pub mod pins;
+pub mod recording;
 mod secrets;
 mod stand_ins;
 
@@ -123,7 +125,7 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
-/// An unknown profile.
+/// An unknown profile, or pins that cannot be used.
 pub fn assemble(
     options: &Options,
     environment: &Arc<dyn Environment>,
@@ -136,10 +138,12 @@ pub fn assemble(
     orphans::adopt();
     let watch = ListWatch::default();
     let masker = secrets::masker(&configuration, environment.as_ref());
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)?;
     let events = watch.sink(masker.events(front_end.events.clone()));
+    let traffic = masker.traffic(front_end.traffic.clone());
     let questions = Arc::new(Questions::new(front_end.inbox, masker.clone()));
     let inbox: Arc<dyn Inbox> = Arc::clone(&questions) as _;
-    let front_end = FrontEnd { events: events.clone(), inbox, ..front_end };
+    let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &front_end))
@@ -148,6 +152,7 @@ pub fn assemble(
         .questions(questions)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker)
+        .pins(pins)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )
@@ -196,7 +201,8 @@ fn internal_providers(
             let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
             if !configuration.disabled.iter().any(known) {
                 let (role, problem) = (FileRole::Tools, problem.clone());
-                configuration.disabled.push(DisabledEntry { name, role, problem });
+                let declares = Vec::new();
+                configuration.disabled.push(DisabledEntry { name, role, problem, declares });
             }
         }
         configuration.problems.extend(built.problems);

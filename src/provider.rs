@@ -9,11 +9,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::environment::Environment;
 use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
-    EventSink, Fault, Problem, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, Offered, Problem, Prompt,
+    PromptMessages, Resource, ResourceContents, ResourceTemplate, ServerStatus, ToolCall,
+    ToolContext, ToolDefinition, ToolResult, Wanted,
 };
 
 pub use crate::model::Listing;
@@ -66,6 +70,11 @@ pub trait ToolProvider: Send + Sync {
     fn as_server(&self) -> Option<&dyn Server> {
         None
     }
+
+    /// The ability to offer prompts and resources beside tools.
+    fn as_offers(&self) -> Option<&dyn Offers> {
+        None
+    }
 }
 
 /// The exact request a call would make.
@@ -85,6 +94,75 @@ pub trait Server: Send + Sync {
 
     /// Connects when needed, asks for a sign of life and returns the fresh status.
     async fn check(&self) -> ServerStatus;
+}
+
+/// An ability of providers that offer prompts and resources beside tools. Each method connects
+/// when that is needed, and bounds how long it waits. A list that a server does not have is empty.
+#[async_trait]
+pub trait Offers: Send + Sync {
+    /// The prompts.
+    ///
+    /// # Errors
+    /// When nothing at all could be listed.
+    async fn prompts(&self) -> Result<Offered<Prompt>, Fault>;
+
+    /// The resources.
+    ///
+    /// # Errors
+    /// When nothing at all could be listed.
+    async fn resources(&self) -> Result<Offered<Resource>, Fault>;
+
+    /// The templates of further resources.
+    ///
+    /// # Errors
+    /// When nothing at all could be listed.
+    async fn templates(&self) -> Result<Offered<ResourceTemplate>, Fault>;
+
+    /// Reads a resource, whether it is listed or not. Stops soon after `cancel` fires.
+    ///
+    /// # Errors
+    /// When the entry excludes it, or what reading ran into.
+    async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<ResourceContents, Fault>;
+
+    /// Fills in a prompt, by the server's own name of it. Stops soon after `cancel` fires.
+    ///
+    /// # Errors
+    /// When the entry excludes it, or what asking ran into.
+    async fn prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+        cancel: &CancellationToken,
+    ) -> Result<PromptMessages, Fault>;
+
+    /// Asks what an argument may be. Stops soon after `cancel` fires.
+    ///
+    /// # Errors
+    /// When the server completes nothing, or what asking ran into.
+    async fn complete(
+        &self,
+        query: &CompletionQuery,
+        cancel: &CancellationToken,
+    ) -> Result<Completion, Fault>;
+
+    /// Hands on what the server tells about changes, until `cancel` fires or nobody takes it any
+    /// more. An interruption is told and overcome, within bounds.
+    ///
+    /// # Errors
+    /// When the server does not tell such changes, or cannot be had (back).
+    async fn watch(
+        &self,
+        wanted: &Wanted,
+        changes: &mpsc::Sender<Change>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault>;
+
+    /// Chooses the least level of the log lines that are asked for from now on, one of
+    /// [`crate::model::event::LOG_LEVELS`].
+    ///
+    /// # Errors
+    /// When the server is there and refuses.
+    async fn set_log_level(&self, level: &'static str) -> Result<(), Fault>;
 }
 
 /// Lets an entry start something only if that was allowed.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, call, completions, config, history, inspect, list, servers, trust,
+    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, trace, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -169,8 +170,16 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Inspect(args) => inspect::run(&args, context).await,
         Command::Call(args) => call::run(&args, context).await,
         Command::Servers(args) => servers::run(&args, context).await,
+        Command::Resources(args) => resources::run(&args, context).await,
+        Command::Prompts(args) => prompts::run(&args, context).await,
+        Command::Complete(args) => values::run(&args, context).await,
+        Command::Trace(args) => trace::run(&args, context).await,
+        Command::Record(args) => record::run(&args, context).await,
+        Command::Replay(args) => replay::run(&args, context).await,
         Command::History(args) => history::run(&args, context).await,
         Command::Audit(args) => audit::run(&args, context).await,
+        Command::Pin(args) => pin::run(&args, context).await,
+        Command::Verify(args) => verify::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,
         Command::DemoServer => Ok(serve::demo::run().await?),
         Command::Completions(args) => completions::run(&args, context),

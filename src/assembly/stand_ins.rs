@@ -25,7 +25,12 @@ pub(super) fn apply(configuration: &mut Configuration) {
             let name = spec.definition.name.full();
             let problem = problem.entry(name.clone());
             let (role, shown) = (FileRole::Tools, problem.clone());
-            configuration.disabled.push(DisabledEntry { name, role, problem: shown });
+            configuration.disabled.push(DisabledEntry {
+                name,
+                role,
+                problem: shown,
+                declares: Vec::new(),
+            });
             configuration.problems.push(problem);
         }
     }

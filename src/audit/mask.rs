@@ -3,9 +3,14 @@
 //! Owns: which arguments are secret, and the replacement of known secret values in any of the
 //! forms they travel in. Never does: find out secrets by itself.
 
+use bytes::Bytes;
 use serde_json::Value;
 
-use crate::model::{Event, EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolResult};
+use crate::model::traffic::{Glance, Passed};
+use crate::model::{
+    Event, EventSink, Fault, JsonObject, ServerState, ServerStatus, ToolResult, Traffic,
+    TrafficSink,
+};
 
 /// What stands for an argument that its schema or its name calls secret.
 pub const MASK: &str = "‹secret›";
@@ -83,6 +88,9 @@ impl Masker {
         if let ServerState::Failed(fault) = status.state {
             status.state = ServerState::Failed(self.fault(fault));
         }
+        if let Some(past) = &mut status.last_error {
+            past.fault = self.fault(past.fault.clone());
+        }
         for line in status.warnings.iter_mut().chain(&mut status.stderr_tail) {
             *line = self.text(line);
         }
@@ -98,6 +106,73 @@ impl Masker {
         }
         let masker = self.clone();
         EventSink::new(move |event| next.emit(masker.event(event)))
+    }
+
+    /// A sink that hands on everything that crossed a wire without known values. Bytes in which
+    /// none stands stay exactly as they were.
+    pub fn traffic(&self, next: TrafficSink) -> TrafficSink {
+        if self.is_empty() || !next.is_on() {
+            return next;
+        }
+        let masker = self.clone();
+        TrafficSink::new(move |traffic: Traffic| {
+            let what = masker.passed(traffic.what);
+            next.emit(Traffic { what, ..traffic });
+        })
+    }
+
+    fn passed(&self, what: Passed) -> Passed {
+        match what {
+            Passed::Message { direction, bytes, glance, latency } => {
+                let (bytes, glance) = (self.bytes(bytes), self.glance(glance));
+                Passed::Message { direction, bytes, glance, latency }
+            }
+            Passed::Head { direction, line, headers, latency } => {
+                let line = self.text(&line);
+                let headers = headers.iter().map(|(n, v)| (self.text(n), self.text(v))).collect();
+                Passed::Head { direction, line, headers, latency }
+            }
+            Passed::Stderr(text) => Passed::Stderr(self.text(&text)),
+            Passed::Noise(text) => Passed::Noise(self.text(&text)),
+            Passed::Opened(text) => Passed::Opened(self.text(&text)),
+            Passed::Closed(text) => Passed::Closed(self.text(&text)),
+        }
+    }
+
+    /// The bytes without known values; they need not be UTF-8.
+    fn bytes(&self, bytes: Bytes) -> Bytes {
+        self.forms.iter().fold(bytes, |bytes, (form, mark)| {
+            let mut found = memchr::memmem::find_iter(&bytes, form.as_bytes()).peekable();
+            if found.peek().is_none() {
+                return bytes;
+            }
+            let mut out = Vec::with_capacity(bytes.len());
+            let mut rest = 0;
+            for at in found {
+                out.extend_from_slice(bytes.get(rest..at).unwrap_or_default());
+                out.extend_from_slice(mark.as_bytes());
+                rest = at + form.len();
+            }
+            out.extend_from_slice(bytes.get(rest..).unwrap_or_default());
+            out.into()
+        })
+    }
+
+    fn glance(&self, glance: Glance) -> Glance {
+        let id = |id: Value| match id {
+            Value::String(text) => Value::String(self.text(&text)),
+            other => other,
+        };
+        match glance {
+            Glance::Request { id: key, method } => {
+                Glance::Request { id: id(key), method: self.text(&method) }
+            }
+            Glance::Answer { id: key, method, error } => {
+                Glance::Answer { id: id(key), method: method.map(|m| self.text(&m)), error }
+            }
+            Glance::Notification { method } => Glance::Notification { method: self.text(&method) },
+            Glance::Unknown => Glance::Unknown,
+        }
     }
 
     fn event(&self, event: Event) -> Event {
@@ -334,6 +409,54 @@ mod tests {
 
     fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn traffic_is_masked_and_otherwise_exact() {
+        use std::sync::{Arc, Mutex};
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let sink = {
+            let kept = Arc::clone(&kept);
+            TrafficSink::new(move |traffic: Traffic| kept.lock().unwrap().push(traffic.what))
+        };
+        let masked = Masker::new([("TOKEN", "hunter2")]).traffic(sink);
+        let message = |bytes: &'static [u8]| Passed::Message {
+            direction: crate::model::traffic::Direction::Sent,
+            bytes: Bytes::from_static(bytes),
+            glance: Glance::Request { id: "hunter2".into(), method: "hunter2".to_owned() },
+            latency: None,
+        };
+        let head = Passed::Head {
+            direction: crate::model::traffic::Direction::Sent,
+            line: "GET http://x/?k=hunter2".to_owned(),
+            headers: vec![("x".to_owned(), "hunter2".to_owned())],
+            latency: None,
+        };
+        let text = || "hunter2".to_owned();
+        for what in [
+            message(b"\xff hunter2 and hunter2!"),
+            message(b"\xff exact \xfe"),
+            head,
+            Passed::Stderr(text()),
+            Passed::Noise(text()),
+            Passed::Opened(text()),
+            Passed::Closed(text()),
+        ] {
+            let (at, call, server) = (std::time::Duration::ZERO, None, "a".to_owned());
+            masked.emit(Traffic { server, sequence: 1, at, call, what });
+        }
+        let kept = kept.lock().unwrap();
+        let all = format!("{kept:?}");
+        assert!(!all.contains("hunter2"), "{all}");
+        let exact = |index: usize| match &kept[index] {
+            Passed::Message { bytes, .. } => bytes.clone(),
+            other => panic!("{other:?}"),
+        };
+        let mark = "‹secret:TOKEN›";
+        let expected = [&b"\xff "[..], mark.as_bytes(), b" and ", mark.as_bytes(), b"!"].concat();
+        assert_eq!(exact(0), expected);
+        assert_eq!(exact(1), &b"\xff exact \xfe"[..]);
+        assert!(!Masker::new([("TOKEN", "hunter2")]).traffic(TrafficSink::off()).is_on());
     }
 
     #[test]

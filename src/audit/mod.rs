@@ -6,6 +6,7 @@
 pub mod log;
 pub mod mask;
 pub mod read;
+pub mod trace;
 
 pub use log::{AuditLog, IntentRow, OutcomeRow};
 pub use mask::Masker;

@@ -82,10 +82,12 @@ fn one_of(allowed: &[String], value: Option<&str>) -> bool {
 }
 
 /// The words of a query, made for searching many texts without copying them.
-struct Words(Vec<Regex>);
+#[derive(Debug)]
+pub struct Words(Vec<Regex>);
 
 impl Words {
-    fn new(words: &[String]) -> Self {
+    /// Words that must all occur, whatever their case; without any, everything fits.
+    pub fn new(words: &[String]) -> Self {
         // An escaped literal always compiles unless it is absurdly long; such a word is cut, which
         // can only widen the result.
         let literal = |word: &String| {
@@ -93,6 +95,12 @@ impl Words {
             RegexBuilder::new(&regex::escape(&word)).case_insensitive(true).build().ok()
         };
         Self(words.iter().filter(|w| !w.is_empty()).filter_map(literal).collect())
+    }
+
+    /// Whether each word occurs in one of the texts.
+    pub fn fit(&self, texts: &[Option<&str>]) -> bool {
+        let occurs = |word: &Regex| texts.iter().flatten().any(|text| word.is_match(text));
+        self.0.iter().all(occurs)
     }
 
     /// How well a tool matches all words; lower is better.

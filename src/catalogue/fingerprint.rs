@@ -17,6 +17,11 @@ use crate::model::ToolDefinition;
 /// its tools. For a tool of a server the annotations are hashed as they were sent, unknown hints
 /// included.
 pub fn fingerprint(tool: &ToolDefinition) -> String {
+    hash(&content(tool))
+}
+
+/// The parts that are hashed, by their names in MCP; a part that is not there has no key.
+pub fn content(tool: &ToolDefinition) -> Value {
     let mut content = Map::new();
     content.insert("name".into(), tool.name.tool().into());
     let mut add = |key: &str, value: Option<Value>| {
@@ -29,7 +34,18 @@ pub fn fingerprint(tool: &ToolDefinition) -> String {
     add("inputSchema", Some((*tool.input_schema).clone()));
     add("outputSchema", tool.output_schema.as_deref().cloned());
     add("annotations", annotations(tool));
-    hash(&Value::Object(content))
+    Value::Object(content)
+}
+
+/// The identity of everything a server tells: its instructions and its tools, in whatever order
+/// they were listed.
+pub fn of_server<'t>(
+    instructions: Option<&str>,
+    tools: impl IntoIterator<Item = &'t ToolDefinition>,
+) -> String {
+    let mut all: Vec<String> = tools.into_iter().map(fingerprint).collect();
+    all.sort_unstable();
+    hash(&serde_json::json!({ "instructions": instructions, "tools": all }))
 }
 
 /// `sha256:` and 64 hexadecimal digits over the canonical JSON of `value`.

@@ -1,13 +1,16 @@
 //! One immutable, versioned list of all tools.
 //!
-//! Owns: naming, building, filtering, searching, fingerprints and drift. Never does: contact a
-//! server or run anything.
+//! Owns: naming, building, filtering, searching, fingerprints, drift, pins and the scan for
+//! suspicious definitions. Never does: contact a server, read a file or run anything.
 
 pub mod build;
+pub mod changes;
 pub mod drift;
 pub mod filter;
 pub mod fingerprint;
 pub mod naming;
+pub mod pins;
+pub mod scan;
 
 use crate::model::{Fault, Problem, ToolDefinition};
 

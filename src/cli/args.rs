@@ -7,11 +7,15 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::commands::{audit, call, completions, config, history, inspect, list, servers, trust};
+use super::commands::{
+    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, trace, trust, verify,
+};
 use super::complete;
 use super::context::Outcome;
 use super::output::door::Wishes;
 use super::output::{ColourChoice, Door, Format, Label, Line, Page};
+use super::trace::EVERYTHING;
 use crate::model::Fault;
 
 /// The end of `--help`.
@@ -113,6 +117,21 @@ pub struct Global {
     /// Refuse a call that cannot be recorded in the audit log
     #[arg(long, global = true)]
     pub require_record: bool,
+    /// Show what crosses the wires of servers on standard error: everything, or messages of some
+    /// methods, such as --trace='tools/*,ping'
+    #[arg(
+        long,
+        value_name = "METHODS",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = EVERYTHING
+    )]
+    pub trace: Option<Vec<String>>,
+    /// Save all that crosses the wires of servers to this file, for replay
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub trace_save: Option<PathBuf>,
 }
 
 impl Global {
@@ -147,10 +166,26 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
+    /// List, read and watch the resources of servers.
+    Resources(resources::ResourcesArgs),
+    /// List and fill in the prompts of servers.
+    Prompts(prompts::PromptsArgs),
+    /// Show what an argument of a prompt or of a resource template may be.
+    Complete(values::CompleteArgs),
+    /// Connect to a server and show everything that crosses the wire.
+    Trace(trace::TraceArgs),
+    /// Record what another client and a server say to each other.
+    Record(record::RecordArgs),
+    /// Serve a recording as an MCP server on standard input and output.
+    Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
     History(Box<history::HistoryArgs>),
+    /// Remember what tools are now, so that a change is seen and stops calls.
+    Pin(pin::PinArgs),
+    /// Compare what the tools are now with what was pinned, and show the differences.
+    Verify(verify::VerifyArgs),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
     /// Check and show the configuration.
@@ -172,6 +207,9 @@ pub fn short_help() -> Page {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
+        ("toolhost resources list", "what servers let you read"),
+        ("toolhost prompts list", "the prompts of servers"),
+        ("toolhost trace SERVER", "everything that crosses its wire"),
         ("toolhost history", "calls of the past: show, replay, diff"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
@@ -278,8 +316,16 @@ mod tests {
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
           servers      Show the servers: whether they answer, how fast, and what they offer
+          resources    List, read and watch the resources of servers
+          prompts      List and fill in the prompts of servers
+          complete     Show what an argument of a prompt or of a resource template may be
+          trace        Connect to a server and show everything that crosses the wire
+          record       Record what another client and a server say to each other
+          replay       Serve a recording as an MCP server on standard input and output
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
+          pin          Remember what tools are now, so that a change is seen and stops calls
+          verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start
           config       Check and show the configuration
           completions  Print the completion script of a shell
@@ -308,6 +354,9 @@ mod tests {
               --trust                  Trust what the project's files would start, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Call 'toolhost COMMAND --help' for the options of one command.
 
@@ -382,6 +431,9 @@ mod tests {
               --trust                  Trust what the project's files would start, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Arguments:
           key=value     converted only as the tool's schema says: 12 stays text where it wants text

@@ -1,4 +1,4 @@
-//! Candidates for the shell: names of tools, of their arguments, of servers and profiles.
+//! Candidates for the shell: names of tools, of their arguments, of prompts, servers and profiles.
 //!
 //! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
 //! start or contact a server; what only a server knows comes from that file.
@@ -24,8 +24,9 @@ use crate::config;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
+use crate::host::offers::Offerings;
 use crate::host::request::Reach;
-use crate::model::{Fault, Origin, Source, ToolDefinition, ToolName};
+use crate::model::{Fault, Origin, Prompt, Source, ToolDefinition, ToolName};
 use crate::util::segments::Backwards;
 use crate::util::text;
 
@@ -76,6 +77,11 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Candidates for a server.
 pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known().servers)
+}
+
+/// Candidates for a prompt.
+pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known().prompts)
 }
 
 /// Candidates for a tool or a server.
@@ -131,11 +137,13 @@ fn candidates(current: &OsStr, names: Names) -> Vec<CompletionCandidate> {
 /// Names, each with a word about it.
 type Names = BTreeMap<String, String>;
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Known {
     tools: Names,
     /// The arguments of each tool.
     arguments: BTreeMap<String, Names>,
+    /// The prompts of servers, each with its server.
+    prompts: Names,
     servers: Names,
     profiles: Names,
 }
@@ -249,6 +257,7 @@ fn look(
         configuration.profiles.keys().map(|name| (name.clone(), String::new())).collect();
     known.tools.retain(|name, _| is_word(name));
     known.servers.retain(|name, _| is_word(name));
+    known.prompts.retain(|name, _| is_word(name));
     known
 }
 
@@ -316,7 +325,7 @@ pub fn remember(
         .filter(|server| server.fault.is_none() && !server.partial)
         .map(|server| server.name.as_str())
         .collect();
-    let mut now = Known::default();
+    let mut now = Known { prompts: before.prompts.clone(), ..Known::default() };
     for (name, server) in &before.tools {
         if !answered.contains(&server.as_str()) {
             now.tools.insert(name.clone(), server.clone());
@@ -327,16 +336,43 @@ pub fn remember(
     now.tools.extend(remote);
     let listed = catalogue.tools.iter().filter(|tool| tool.source == Source::Mcp).take(MAX_NAMES);
     now.arguments.extend(listed.map(|tool| (tool.name.full(), keys(tool))));
+    keep(environment, configuration, &before, &now);
+}
+
+/// Keeps the names of the prompts of a listing for the next completion.
+pub fn remember_prompts(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    listed: &Offerings<Prompt>,
+) {
+    let before = read(environment, configuration);
+    let answered = |server: &str| {
+        let known = listed.servers.iter().find(|listing| listing.name == server);
+        known.is_some_and(|listing| listing.fault.is_none() && !listing.partial)
+    };
+    let mut now = before.clone();
+    // The names of a server that did not answer this time are not forgotten.
+    now.prompts.retain(|_, server| !answered(server));
+    let names = listed.items.iter().map(|prompt| &prompt.name).take(MAX_NAMES);
+    now.prompts.extend(names.map(|n| (n.full(), n.component().unwrap_or_default().to_owned())));
+    keep(environment, configuration, &before, &now);
+}
+
+fn keep(environment: &dyn Environment, configuration: &Configuration, before: &Known, now: &Known) {
     if now == before {
         return;
     }
     let Some(path) = path(environment, configuration) else { return };
-    let text = json!({ "tools": now.tools, "arguments": now.arguments }).to_string();
+    let kept = json!({
+        "tools": now.tools,
+        "arguments": now.arguments,
+        "prompts": now.prompts,
+    });
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()
     {
         // A cache that cannot be written is a slower or poorer completion and nothing else.
-        let _unwritten = save::write(&path, text.as_bytes());
+        let _unwritten = save::write(&path, kept.to_string().as_bytes());
     }
 }
 
@@ -358,6 +394,11 @@ fn read(environment: &dyn Environment, configuration: &Configuration) -> Known {
         let text = |about: &Value| about.as_str().unwrap_or_default().to_owned();
         let keys = keys.map(|(key, about)| (key.clone(), text(about))).collect();
         known.arguments.insert(name.clone(), keys);
+    }
+    let prompts = kept.get("prompts").and_then(Value::as_object);
+    for (name, server) in prompts.into_iter().flatten().take(MAX_NAMES) {
+        let server = server.as_str().unwrap_or_default();
+        known.prompts.insert(name.clone(), server.to_owned());
     }
     known
 }

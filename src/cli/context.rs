@@ -11,6 +11,7 @@ use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
 use super::prompt::{self, TerminalApprover, TerminalInbox};
+use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
@@ -32,6 +33,8 @@ pub struct Context {
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
+    /// Who looks at the wires of servers.
+    pub watchers: Watchers,
     /// Answers to servers' questions that were given with the command.
     answers: OnceLock<Arc<Answers>>,
     /// The host that was built last, so that it can be closed however the command ends.
@@ -54,8 +57,9 @@ impl Context {
     /// The context of one run.
     pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
         let cancel = CancellationToken::new();
+        let watchers = Watchers::new(&global, &door);
         let (answers, host) = (OnceLock::new(), Mutex::default());
-        Self { global, door, environment, cancel, answers, host }
+        Self { global, door, environment, cancel, watchers, answers, host }
     }
 
     /// Answers what servers ask by these rules first. To be said once, before the host is built.
@@ -140,11 +144,12 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Fault> {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
+        let traffic = self.watchers.sink(&self.door)?;
         let front_end = FrontEnd {
             approver: Arc::new(approver),
             inbox: self.inbox(),
             events: self.events(),
-            ..FrontEnd::nobody()
+            traffic,
         };
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
@@ -340,7 +345,9 @@ mod tests {
 
     use super::*;
     use crate::config::node::{Node, NodeValue, Position, SourceText};
-    use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec, ToolSpec};
+    use crate::config::spec::{
+        AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec, ToolSpec,
+    };
     use crate::model::{Origin, Source, ToolDefinition, ToolName};
 
     fn ask(name: &str) -> Trust {
@@ -367,6 +374,8 @@ mod tests {
             description: None,
             endpoint: Endpoint::Http {
                 url: url::Url::parse("http://localhost/").unwrap(),
+                socket: None,
+                transport: HttpTransport::Auto,
                 headers: Vec::new(),
                 auth: AuthSpec::None,
             },
@@ -379,6 +388,7 @@ mod tests {
             roots: Vec::new(),
             routing_weight: None,
             dev: false,
+            drift: None,
             provides_tools: Vec::new(),
             retries: 0,
             requires_approval: false,

@@ -61,7 +61,12 @@ mod tests {
 
     fn configuration() -> Configuration {
         let problem = Problem::error("variable 'TOKEN' is not set").hint("export TOKEN");
-        let entry = DisabledEntry { name: "github".to_owned(), role: FileRole::Servers, problem };
+        let entry = DisabledEntry {
+            name: "github".to_owned(),
+            role: FileRole::Servers,
+            problem,
+            declares: Vec::new(),
+        };
         Configuration { disabled: vec![entry], ..Configuration::default() }
     }
 

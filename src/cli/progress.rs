@@ -128,10 +128,11 @@ impl Progress {
                 self.wait_for(&call_id.0, format!("waiting for {tool}…"));
             }
             Event::CallFinished { call_id, .. } => self.arrived(&call_id.0),
-            Event::ListChanged { owner: ListOwner::Server(server) } if verbose => {
-                self.door.note(&Line::of(Label::Dim, format!("{server}: its tools changed")));
+            Event::ListChanged { owner: ListOwner::Server(server), list } if verbose => {
+                let text = format!("{server}: its {} changed", list.as_str());
+                self.door.note(&Line::of(Label::Dim, text));
             }
-            Event::ListChanged { .. } | Event::Warning { .. } => {}
+            Event::ListChanged { .. } | Event::ResourceUpdated { .. } | Event::Warning { .. } => {}
         }
     }
 

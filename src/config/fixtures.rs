@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::environment::FixedEnvironment;
 use super::node::Node;
-use super::spec::{Claim, Configuration, Endpoint, FileRole, KindWords, RecordSpec};
+use super::spec::{Claim, Configuration, Endpoint, FileRole, HttpTransport, KindWords, RecordSpec};
 use super::{LoadRequest, load};
 
 /// Two kinds, so that the tests need no provider.
@@ -101,10 +101,16 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
                 env.keys().collect::<Vec<_>>(),
                 cwd.display()
             ),
-            Endpoint::Http { url, headers, auth } => format!(
-                "{url} headers={:?} auth={auth:?}",
-                headers.iter().map(|(name, _)| name).collect::<Vec<_>>()
-            ),
+            Endpoint::Http { url, socket, transport, headers, auth } => {
+                let over = socket.as_ref().map(|path| format!(" over {}", path.display()));
+                let open = *transport == HttpTransport::Auto;
+                format!(
+                    "{url}{}{} headers={:?} auth={auth:?}",
+                    over.unwrap_or_default(),
+                    if open { String::new() } else { format!(" {transport:?}") },
+                    headers.iter().map(|(name, _)| name).collect::<Vec<_>>()
+                )
+            }
         };
         writeln!(
             out,

@@ -212,7 +212,12 @@ pub const SERVER: &[KeyWord] = &[
     key("env", VALUES, "Variables for the program."),
     key("env_keys", TEXTS, "Names of variables passed through from this environment."),
     key("cwd", TEXT, "The program's working directory; default: this file's."),
-    also("url", &["baseUrl", "serverUrl", "httpUrl"], TEXT, "Where the server listens."),
+    also(
+        "url",
+        &["baseUrl", "serverUrl", "httpUrl"],
+        TEXT,
+        "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp.",
+    ),
     key("headers", VALUES, "Headers of every request."),
     key(
         "auth",
@@ -223,7 +228,7 @@ pub const SERVER: &[KeyWord] = &[
         "transport",
         &["type"],
         r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse"]}"#,
-        "How to talk to it, when the other keys do not say.",
+        "How to talk to it: stdio, http, or sse for HTTP+SSE. Without it an http server that refuses is tried as sse too.",
     ),
     key(
         "protocol",
@@ -271,6 +276,11 @@ pub const SERVER: &[KeyWord] = &[
         "What the program may reach: a level, or a mapping that says more.",
     ),
     key("dev", BOOL, "Definition changes never block."),
+    key(
+        "drift",
+        r#"{"enum":["block","warn","allow"]}"#,
+        "What a changed definition of a pinned or listed tool means; default: block.",
+    ),
     key("disabled", BOOL, "Leave it out."),
     key("enabled", BOOL, "The opposite of disabled."),
     key(

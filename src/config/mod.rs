@@ -17,6 +17,7 @@ pub mod sandbox;
 pub mod schema;
 pub mod secrets;
 pub mod show;
+pub mod socket;
 pub mod spec;
 mod trust;
 pub mod trust_store;

@@ -88,6 +88,8 @@ pub struct DisabledEntry {
     pub role: FileRole,
     /// Why.
     pub problem: Problem,
+    /// The names of the tools that a server's entry declares.
+    pub declares: Vec<String>,
 }
 
 /// How files speak of one kind of internal tool. The registry of kinds hands these to the config
@@ -221,6 +223,8 @@ pub struct ServerSpec {
     pub routing_weight: Option<f64>,
     /// Definition changes never block.
     pub dev: bool,
+    /// What a changed definition means; `None` when the file is silent.
+    pub drift: Option<Drift>,
     /// Tools declared in the file.
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is repeated, for tools marked safe to repeat.
@@ -233,6 +237,42 @@ pub struct ServerSpec {
     pub place: Place,
     /// Whether it may start things.
     pub trust: Trust,
+}
+
+impl ServerSpec {
+    /// What a changed definition means: what the entry says, otherwise that it blocks, unless the
+    /// server is under development.
+    pub fn drift(&self) -> Drift {
+        self.drift.unwrap_or(if self.dev { Drift::Allow } else { Drift::Block })
+    }
+}
+
+/// What it means that a tool is not what was pinned, or not what was listed before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Drift {
+    /// It is not called.
+    #[default]
+    Block,
+    /// It is called, and the difference is shown.
+    Warn,
+    /// It is called.
+    Allow,
+}
+
+impl Drift {
+    /// The word used in files and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Warn => "warn",
+            Self::Allow => "allow",
+        }
+    }
+
+    /// Reads the word used in files.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Block, Self::Warn, Self::Allow].into_iter().find(|d| d.as_str() == word)
+    }
 }
 
 /// How to reach a server.
@@ -251,15 +291,31 @@ pub enum Endpoint {
         /// Its working directory.
         cwd: PathBuf,
     },
-    /// Streamable HTTP.
+    /// An address.
     Http {
-        /// The endpoint.
+        /// The endpoint; over a socket its host is `localhost`.
         url: url::Url,
+        /// The Unix socket it is asked for over, in place of the URL's host.
+        socket: Option<PathBuf>,
+        /// Which of HTTP's two transports.
+        transport: HttpTransport,
         /// Headers of every request.
         headers: Vec<(String, SecretString)>,
         /// How to authenticate.
         auth: AuthSpec,
     },
+}
+
+/// Which of the two transports over HTTP a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpTransport {
+    /// Streamable HTTP, and when the server refuses that, HTTP+SSE.
+    #[default]
+    Auto,
+    /// Streamable HTTP.
+    Streamable,
+    /// HTTP+SSE, as it was until 2024-11-05.
+    Sse,
 }
 
 /// How to authenticate at an HTTP server.

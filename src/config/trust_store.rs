@@ -1,7 +1,5 @@
 //! The record of what a person allowed: `trust.json` in the state directory, readable and 0600.
 
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::read::reason;
 use super::spec::{Configuration, Trust, TrustRequest};
 use crate::model::{Fault, Problem};
+use crate::util::replace;
 
 /// What a person would have to allow before everything in `configuration` may start.
 pub fn pending(configuration: &Configuration) -> Vec<TrustRequest> {
@@ -21,6 +20,9 @@ pub fn pending(configuration: &Configuration) -> Vec<TrustRequest> {
     };
     tools.chain(servers).filter_map(asked).collect()
 }
+
+/// Nobody else reads what was allowed.
+const PRIVATE: u32 = 0o600;
 
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 16 << 20;
@@ -132,12 +134,12 @@ impl TrustStore {
                 .hint("set HOME, or use --trust for one run"));
         };
         let failed = |why: String| Fault::config(format!("cannot write {}: {why}", path.display()));
-        let lock = lock(&path).map_err(|why| failed(reason(&why)))?;
+        let lock = replace::lock(&path).map_err(|why| failed(reason(&why)))?;
         let mut allowed = read(&path).map_err(failed)?;
         change(&mut allowed);
         let content = Content { version: 1, allowed };
         let text = serde_json::to_string_pretty(&content).map_err(|why| failed(why.to_string()))?;
-        replace(&path, &text).map_err(|why| failed(reason(&why)))?;
+        replace::replace(&path, &(text + "\n"), PRIVATE).map_err(|why| failed(reason(&why)))?;
         drop(lock);
         self.allowed = content.allowed;
         Ok(())
@@ -163,33 +165,6 @@ fn read(path: &Path) -> Result<Vec<Allowed>, String> {
         return Err(format!("its version {} is not known", content.version));
     }
     Ok(content.allowed)
-}
-
-/// Waits for its turn; the lock is given back when the file is closed.
-fn lock(path: &Path) -> std::io::Result<std::fs::File> {
-    if let Some(dir) = path.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.create(true).write(true).truncate(false).mode(0o600);
-    let file = file.open(path.with_extension("lock"))?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
-    Ok(file)
-}
-
-/// Writes beside the record and moves it into place, so that a reader never sees half of it.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let beside = path.with_extension("json.new");
-    match std::fs::remove_file(&beside) {
-        Err(why) if why.kind() != std::io::ErrorKind::NotFound => return Err(why),
-        _ => {}
-    }
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.create_new(true).write(true).mode(0o600).open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }
 
 #[cfg(test)]

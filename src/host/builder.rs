@@ -7,6 +7,8 @@ use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::{Approver, NoApprover};
+use super::balance::Balance;
+use super::circuit::Circuits;
 use super::limits::Permits;
 use super::listings::{ListWatch, Member};
 use super::questions::Questions;
@@ -14,6 +16,7 @@ use super::recorder::{NoRecorder, Recorder};
 use super::registry::Registry;
 use super::sessions::Sessions;
 use crate::audit::Masker;
+use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject};
 use crate::provider::ToolProvider;
@@ -26,6 +29,7 @@ pub struct ToolHostBuilder {
     providers: Vec<Arc<dyn ToolProvider>>,
     host: ToolHost,
     watch: ListWatch,
+    pins: Arc<Pins>,
     session: Option<String>,
 }
 
@@ -34,11 +38,12 @@ impl Default for ToolHostBuilder {
         let sessions = Arc::new(Sessions::default());
         let registry = Arc::new(Registry::new(Arc::clone(&sessions)));
         let watch = ListWatch::default();
-        let registered = Arc::new(Member::new(Arc::clone(&registry) as _, &watch));
+        let registered = Arc::new(Member::new(Arc::clone(&registry) as _, &watch, Arc::default()));
         Self {
             providers: Vec::new(),
             host: ToolHost {
                 members: Vec::new(),
+                pins: Arc::default(),
                 policy: Vec::new(),
                 approver: Arc::new(NoApprover),
                 recorder: Arc::new(NoRecorder),
@@ -53,6 +58,8 @@ impl Default for ToolHostBuilder {
                 metadata: JsonObject::new(),
                 session: String::new(),
                 routing_weights: HashMap::new(),
+                balance: Balance::default(),
+                circuits: Circuits::default(),
                 disabled: Vec::new(),
                 permits: Permits::default(),
                 questions: Arc::default(),
@@ -63,6 +70,7 @@ impl Default for ToolHostBuilder {
                 me: Weak::new(),
             },
             watch,
+            pins: Arc::default(),
             session: None,
         }
     }
@@ -115,6 +123,14 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn masker(mut self, masker: Masker) -> Self {
         self.host.masker = masker;
+        self
+    }
+
+    /// What the tools were when somebody accepted them; a tool that is something else is marked,
+    /// and its entry says whether it may still be called.
+    #[must_use]
+    pub fn pins(mut self, pins: Pins) -> Self {
+        self.pins = Arc::new(pins);
         self
     }
 
@@ -189,7 +205,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The weights of servers that set one.
+    /// The weights of servers that set one (see `balance`).
     #[must_use]
     pub fn routing_weights(mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.host.routing_weights = weights.into_iter().collect();
@@ -205,9 +221,11 @@ impl ToolHostBuilder {
 
     /// Puts the host together. Starts and contacts nothing.
     pub fn build(self) -> Arc<ToolHost> {
-        let Self { providers, mut host, watch, session } = self;
+        let Self { providers, mut host, watch, pins, session } = self;
         host.session = session.unwrap_or_else(|| host.ids.next());
-        host.members = providers.into_iter().map(|p| Arc::new(Member::new(p, &watch))).collect();
+        let member = |provider| Arc::new(Member::new(provider, &watch, Arc::clone(&pins)));
+        host.members = providers.into_iter().map(member).collect();
+        host.pins = pins;
         host.members.push(Arc::clone(&host.registered));
         Arc::new_cyclic(|me| {
             host.me = Weak::clone(me);

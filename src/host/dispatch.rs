@@ -10,17 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approval, ApprovalRequest};
 use super::attempt::Attempt;
+use super::failover::is_unsent;
 use super::ledger::Ledger;
 use super::limits::{self, Limits};
 use super::listings::Tool;
 use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
-use super::router::Route;
+use super::router::{Route, Search};
 use super::{ToolHost, arguments, coerce, output, retry};
 use crate::model::{
-    CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, ToolCall, ToolContext,
-    ToolResult, map_json,
+    CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, Skipped, ToolCall,
+    ToolContext, ToolResult, map_json,
 };
 use crate::provider::Preview;
 use crate::util::units::show_duration;
@@ -38,14 +39,16 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn preview(&self, request: &CallRequest) -> Result<Rehearsal, Fault> {
         let work = async {
-            let Prepared { route, call } = self.prepare(request, &Nesting::default()).await?;
+            let search = Self::search(request, false, &[]);
+            let prepared = self.prepare(request, &Nesting::default(), &search).await?;
+            let Prepared { route, call } = prepared;
             let tool = &route.tool.definition;
             let masked = self.masker.arguments(&call.arguments, &tool.input_schema);
             Ok(Rehearsal {
                 definition: tool.clone(),
                 preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
-                warnings: [route.warnings, self.forewarnings(tool)].concat(),
+                warnings: [self.admitted(tool)?, route.warnings, self.forewarnings(tool)].concat(),
             })
         };
         tokio::select! {
@@ -64,17 +67,19 @@ impl ToolHost {
         self.call_within(request, &Nesting::default()).await
     }
 
-    /// The same for a call that may be part of others.
-    pub(super) async fn call_within(
+    /// One call to one server. Whether another one could have taken it stands beside the outcome.
+    pub(super) async fn call_once(
         &self,
-        request: CallRequest,
+        request: &CallRequest,
         nesting: &Nesting,
-    ) -> Result<CallOutcome, Fault> {
+        skipped: &[Skipped],
+    ) -> Result<(CallOutcome, bool), Fault> {
         let call_id = CallId(self.ids.next());
         let before = async {
-            let prepared = self.prepare(&request, nesting).await?;
+            let search = Self::search(request, true, skipped);
+            let prepared = self.prepare(request, nesting, &search).await?;
             let tool = &prepared.route.tool.definition;
-            let decision = match self.decide(&prepared, &request).await {
+            let decision = match self.decide(&prepared, request).await {
                 Ok(decision) => decision,
                 Err(fault) => {
                     let session = request.session.as_deref().unwrap_or(&self.session);
@@ -102,6 +107,8 @@ impl ToolHost {
             &decision,
         )?;
         ledger.protocol.clone_from(&route.protocol);
+        // Refusals ended the call before; what is left are warnings.
+        ledger.warnings.extend(self.admitted(&tool.definition).unwrap_or_default());
         ledger.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|asked| asked > 0)
             && retry::allowance(&tool.definition, request.retries) == 0
@@ -109,7 +116,7 @@ impl ToolHost {
             ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
         self.questions.begun(&call_id);
-        let mut result = self.run(&request, nesting, &route, &call, &mut ledger).await;
+        let mut result = self.run(request, nesting, &route, &call, &mut ledger).await;
         ledger.asked_for = self.questions.ended(&call_id);
         if let Ok(result) = &mut result {
             output::examine(&tool, result, request.validate).await;
@@ -122,18 +129,22 @@ impl ToolHost {
             connect: route.connect,
             attempts: ledger.attempts,
             protocol: route.protocol.clone(),
+            routing: route.routing.clone().map(|routing| self.masked_routing(routing)),
         };
         let bytes = result.as_ref().map_or(0, output::size);
         ledger.close(&mut result, bytes);
-        Ok(CallOutcome { definition: tool.definition.clone(), result, metadata })
+        let outcome = CallOutcome { definition: tool.definition.clone(), result, metadata };
+        Ok((outcome, route.has_others()))
     }
 
     /// Finds the tool and readies the arguments; contacts at most the tool's server.
-    async fn prepare(&self, request: &CallRequest, nesting: &Nesting) -> Result<Prepared, Fault> {
-        // A caller's own limit also bounds starting; a longer one does not lengthen it, for
-        // starting has limits of its own.
-        let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
-        let route = self.route(&request.name, &request.servers, limit).await;
+    async fn prepare(
+        &self,
+        request: &CallRequest,
+        nesting: &Nesting,
+        search: &Search<'_>,
+    ) -> Result<Prepared, Fault> {
+        let route = self.route(search).await;
         let mut route = route.map_err(|fault| self.masker.fault(fault))?;
         nesting.admit(&route.tool.definition.name.full())?;
         if let Some(fault) = &route.tool.definition.unavailable {
@@ -143,6 +154,14 @@ impl ToolHost {
         route.warnings.extend(unchecked);
         let call = ToolCall { name: route.tool.definition.name.clone(), arguments };
         Ok(Prepared { route, call })
+    }
+
+    /// What a call looks for.
+    fn search<'a>(request: &'a CallRequest, calls: bool, skipped: &'a [Skipped]) -> Search<'a> {
+        // A caller's own limit also bounds starting; a longer one does not lengthen it, for
+        // starting has limits of its own.
+        let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
+        Search { servers: &request.servers, calls, skipped, ..Search::of(&request.name, limit) }
     }
 
     /// What a call would send. Masked before and after: a provider may encode an argument in its
@@ -170,6 +189,7 @@ impl ToolHost {
     async fn decide(&self, ready: &Prepared, request: &CallRequest) -> Result<String, Fault> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
+        self.admitted(tool)?;
         let reason = match policy::decide(&self.policy, tool) {
             Decision::Allow(why) => return Ok(why),
             Decision::Deny(why) => {
@@ -250,6 +270,12 @@ impl ToolHost {
                 ..self.context(request, ledger.call_id.clone(), &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
+            if let Some(server) = &route.member.server {
+                self.circuits.note(server, outcome.as_ref());
+            }
+            if route.has_others() && outcome.as_ref().err().is_some_and(is_unsent) {
+                return outcome;
+            }
             let Some(fault) = retry::reason(&outcome).cloned() else { return outcome };
             if ledger.attempts > further || total.is_elapsed() {
                 return outcome;

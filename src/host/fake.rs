@@ -15,8 +15,8 @@ use super::builder::ToolHostBuilder;
 use super::recorder::{Intent, Outcome, RecordError, Recorder};
 use super::request::{Arguments, CallRequest};
 use crate::model::{
-    CallId, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall, ToolContext,
-    ToolDefinition, ToolName, ToolResult,
+    CallId, Circuit, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall,
+    ToolContext, ToolDefinition, ToolName, ToolResult,
 };
 use crate::provider::{Listing, Preview, Server, ToolProvider};
 use crate::util::ids::CountingIds;
@@ -140,6 +140,7 @@ impl Server for Fake {
             confinement: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
+            supported_versions: Vec::new(),
             server_info: None,
             capabilities: None,
             instructions: None,
@@ -150,6 +151,11 @@ impl Server for Fake {
             tools: None,
             resources: None,
             prompts: None,
+            starts: 1,
+            uptime: None,
+            last_error: None,
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }

@@ -14,8 +14,10 @@ use super::limits;
 use super::validate::{Checker, survey};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
+use crate::catalogue::pins::Pins;
 use crate::model::{
-    Event, EventSink, Fault, ListOwner, Phase, Problem, ServerState, ToolDefinition, ToolStatus,
+    Event, EventSink, Fault, ListOwner, OfferList, Phase, Problem, ServerState, ToolDefinition,
+    ToolStatus,
 };
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
@@ -31,7 +33,7 @@ impl ListWatch {
         let watch = self.clone();
         EventSink::new(move |event| {
             match &event {
-                Event::ListChanged { owner: ListOwner::Server(server) }
+                Event::ListChanged { owner: ListOwner::Server(server), list: OfferList::Tools }
                 | Event::Server { server, state: ServerState::Failed(_) | ServerState::Closed } => {
                     watch.counter(server).fetch_add(1, Ordering::Release);
                 }
@@ -121,6 +123,7 @@ pub(super) struct Member {
     pub(super) provider: Arc<dyn ToolProvider>,
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
+    pins: Arc<Pins>,
     changes: Arc<AtomicU64>,
     declared: Mutex<Option<Arc<Snapshot>>>,
     listed: Mutex<Option<Arc<Snapshot>>>,
@@ -129,12 +132,17 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, watch: &ListWatch) -> Self {
+    pub(super) fn new(
+        provider: Arc<dyn ToolProvider>,
+        watch: &ListWatch,
+        pins: Arc<Pins>,
+    ) -> Self {
         let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
         let changes = server.as_deref().map_or_else(Arc::default, |name| watch.counter(name));
         Self {
             provider,
             server,
+            pins,
             changes,
             declared: Mutex::default(),
             listed: Mutex::default(),
@@ -164,6 +172,9 @@ impl Member {
             } else {
                 mark_unchecked(tool);
             }
+        }
+        if !self.is_remote() {
+            self.pins.mark(&mut tools, None);
         }
         let fresh = Arc::new(Snapshot { generation, ..Snapshot::new(tools) });
         *declared = Some(Arc::clone(&fresh));
@@ -269,6 +280,8 @@ impl Member {
             problems.extend(drift::apply(name, &declared, &mut tools, listing.partial));
         }
         let status = server.map(crate::provider::Server::status);
+        let instructions = status.as_ref().and_then(|status| status.instructions.as_deref());
+        self.pins.mark(&mut tools, instructions);
         let snapshot = Arc::new(Snapshot {
             problems,
             partial: listing.partial,

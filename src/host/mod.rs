@@ -13,6 +13,8 @@ pub mod example;
 pub mod limits;
 pub mod listings;
 pub mod nested;
+pub mod offers;
+pub mod pinning;
 pub mod policy;
 pub mod questions;
 pub mod recorder;
@@ -24,7 +26,10 @@ pub mod sessions;
 pub mod validate;
 
 mod attempt;
+mod balance;
+mod circuit;
 mod dispatch;
+mod failover;
 mod ledger;
 mod output;
 mod registration;
@@ -44,15 +49,18 @@ use futures_util::future::join_all;
 
 use crate::audit::Masker;
 use crate::catalogue::build::{self, Contribution};
+use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{
-    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition,
+    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition, ToolResult,
 };
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 use approval::Approver;
+use balance::Balance;
 use builder::ToolHostBuilder;
+use circuit::Circuits;
 use limits::Permits;
 use listings::Member;
 use policy::Decision;
@@ -60,11 +68,13 @@ use questions::Questions;
 use recorder::Recorder;
 use registry::Registry;
 use request::Reach;
+use router::Search;
 use sessions::Sessions;
 
 /// The single gateway to all tools.
 pub struct ToolHost {
     members: Vec<Arc<Member>>,
+    pins: Arc<Pins>,
     policy: Vec<PolicyRule>,
     approver: Arc<dyn Approver>,
     recorder: Arc<dyn Recorder>,
@@ -79,6 +89,8 @@ pub struct ToolHost {
     metadata: JsonObject,
     session: String,
     routing_weights: HashMap<String, f64>,
+    balance: Balance,
+    circuits: Circuits,
     disabled: Vec<DisabledEntry>,
     permits: Permits,
     questions: Arc<Questions>,
@@ -156,7 +168,8 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
-        let route = match self.route(name, servers, limits::LISTING).await {
+        let search = Search { servers, ..Search::of(name, limits::LISTING) };
+        let route = match self.route(&search).await {
             Ok(route) => route,
             Err(fault) => {
                 let fault = self.masker.fault(fault);
@@ -216,7 +229,14 @@ impl ToolHost {
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let servers = self.members.iter().filter_map(|member| member.provider.as_server());
-        servers.map(|server| self.masker.status(server.status())).collect()
+        servers.map(|server| self.completed(server.status())).collect()
+    }
+
+    /// A server's status with what the host knows of it.
+    fn completed(&self, mut status: ServerStatus) -> ServerStatus {
+        status.weight = self.routing_weights.get(&status.name).copied();
+        status.circuit = self.circuits.state(&status.name);
+        self.masker.status(status)
     }
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.
@@ -235,7 +255,16 @@ impl ToolHost {
                 }
             }
         });
-        join_all(checks).await.into_iter().map(|status| self.masker.status(status)).collect()
+        let all = join_all(checks).await;
+        for status in &all {
+            // A sign of life is as good as an answered call.
+            match &status.state {
+                ServerState::Ready => self.circuits.note(&status.name, Ok(&ToolResult::default())),
+                ServerState::Failed(fault) => self.circuits.note(&status.name, Err(fault)),
+                _ => {}
+            }
+        }
+        all.into_iter().map(|status| self.completed(status)).collect()
     }
 
     /// Ends everything that was started, all providers at once. Idempotent.

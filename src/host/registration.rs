@@ -11,7 +11,8 @@ use super::registry::{Code, Handler};
 use super::sessions::SessionInfo;
 use crate::catalogue::build::where_from;
 use crate::model::{
-    Event, Fault, ListOwner, Origin, Source, ToolDefinition, ToolName, ToolScope, check_name,
+    Event, Fault, ListOwner, OfferList, Origin, Source, ToolDefinition, ToolName, ToolScope,
+    check_name,
 };
 
 impl ToolHost {
@@ -112,7 +113,8 @@ impl ToolHost {
     fn list_changed(&self) {
         self.registered.changed();
         self.version.fetch_add(1, Ordering::Relaxed);
-        self.events.emit(Event::ListChanged { owner: ListOwner::Program });
+        let (owner, list) = (ListOwner::Program, OfferList::Tools);
+        self.events.emit(Event::ListChanged { owner, list });
     }
 }
 

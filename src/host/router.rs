@@ -1,8 +1,9 @@
 //! From a name as typed to the provider that owns the tool, contacting no more than needed.
 //!
 //! Owns: the order of the search — an exact local name contacts nobody, one that a file
-//! declares its provider, a qualified name one server, a bare name all — and what is said when nothing fits. The rules of names are in
-//! `catalogue::naming`.
+//! declares its provider, a qualified name one server, a bare name all — and what is said when
+//! nothing fits. The rules of names are in `catalogue::naming`, the choice between servers that
+//! stand in for each other in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +12,13 @@ use futures_util::future::join_all;
 
 use super::ToolHost;
 use super::listings::{Member, Snapshot, Tool};
-use crate::catalogue::build::where_from;
 use crate::catalogue::filter;
 use crate::catalogue::naming::{self, Resolution};
 use crate::config::spec::{DisabledEntry, FileRole};
-use crate::model::{Fault, Origin, ToolName};
+use crate::model::{Fault, Origin, Routing, Skipped, ToolName};
 
 /// How many candidates and failures are listed.
-const SHOWN: usize = 20;
+pub(super) const SHOWN: usize = 20;
 
 /// Where a call goes.
 pub(super) struct Route {
@@ -29,11 +29,44 @@ pub(super) struct Route {
     pub(super) protocol: Option<String>,
     /// What could not be found out.
     pub(super) warnings: Vec<String>,
+    /// How the server was chosen, when several could have been.
+    pub(super) routing: Option<Routing>,
 }
 
+impl Route {
+    /// Whether another server could take the call.
+    pub(super) fn has_others(&self) -> bool {
+        self.routing.as_ref().is_some_and(|routing| !routing.others.is_empty())
+    }
+}
+
+/// What is looked for, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) name: &'a str,
+    /// Only these servers; all when empty.
+    pub(super) servers: &'a [String],
+    /// Bounds starting and listing.
+    pub(super) limit: Duration,
+    /// A call follows, which takes a turn of its server.
+    pub(super) calls: bool,
+    /// Servers that were tried for this call already.
+    pub(super) skipped: &'a [Skipped],
+}
+
+impl<'a> Search<'a> {
+    /// For somebody who only looks.
+    pub(super) fn of(name: &'a str, limit: Duration) -> Self {
+        Self { name, servers: &[], limit, calls: false, skipped: &[] }
+    }
+}
+
+/// A candidate that was chosen, and how when there were several.
+pub(super) type Chosen<'a> = (Candidate<'a>, Option<Routing>);
+
 /// One list that takes part in a search.
-struct Answer {
-    member: Arc<Member>,
+pub(super) struct Answer {
+    pub(super) member: Arc<Member>,
     snapshot: Arc<Snapshot>,
     fresh: bool,
 }
@@ -46,33 +79,30 @@ struct Answers {
 }
 
 /// A tool and the list it is on.
-type Candidate<'a> = (&'a Answer, &'a Arc<Tool>);
+pub(super) type Candidate<'a> = (&'a Answer, &'a Arc<Tool>);
 
 impl ToolHost {
-    /// Finds the one tool that is meant; `limit` bounds starting and listing.
-    pub(super) async fn route(
-        &self,
-        name: &str,
-        servers: &[String],
-        limit: Duration,
-    ) -> Result<Route, Fault> {
+    /// Finds the one tool that is meant.
+    pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Fault> {
+        let Search { name, servers, limit, .. } = *search;
         let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
         self.check_scope(servers)?;
         let local = self.local_answers();
         if let Some(found) = exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
         {
-            return self.admit(found, Vec::new());
+            return self.admit((found, None), Vec::new());
         }
 
         // A name that a file declares for a provider which is no server, but has to be asked for the
         // rest of the definition: nobody else is.
         let owner = self
             .remote()
+            .filter(|member| is_in_scope(servers, member.provider.component()))
             .find(|member| member.server.is_none() && member.declared().exact(name).is_some());
         if let Some(owner) = owner {
-            let answers = ask(&[owner], limit).await;
+            let answers = self.ask(&[owner], limit).await;
             return match exact(&answers.good, name) {
-                Some(found) => self.admit(found, Vec::new()),
+                Some(found) => self.admit((found, None), Vec::new()),
                 None => Err(self.nothing(name, servers, &[], &answers)),
             };
         }
@@ -86,7 +116,7 @@ impl ToolHost {
             .filter(|member| is_in_scope(servers, member.provider.component()))
             .collect();
         let contacts_some = !asked.is_empty();
-        let answers = ask(&asked, limit).await;
+        let answers = self.ask(&asked, limit).await;
         let pool: Vec<Candidate<'_>> = candidates(local.iter().chain(&answers.good))
             .filter(|(_, tool)| {
                 let component = tool.definition.name.component();
@@ -94,7 +124,7 @@ impl ToolHost {
             })
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
-        match self.choose(name, &pool)? {
+        match self.choose(search, &pool, &answers.bad)? {
             Some(found) => return self.admit(found, Vec::new()),
             None if contacts_some => return Err(self.nothing(name, servers, &pool, &answers)),
             None => {}
@@ -104,23 +134,54 @@ impl ToolHost {
         }
 
         // A bare name: everybody has to be asked, for it must be the only one.
-        let asked: Vec<&Arc<Member>> = self
+        // Those that keep failing are not even connected to, where others can stand in for them.
+        let (asked, resting): (Vec<_>, Vec<_>) = self
             .remote()
             .filter(|member| is_in_scope(servers, member.provider.component()))
-            .collect();
-        let answers = ask(&asked, limit).await;
+            .filter(|member| {
+                search.skipped.iter().all(|s| member.server.as_ref() != Some(&s.server))
+            })
+            .partition(|member| !self.is_resting(member));
+        let mut answers = self.ask(&asked, limit).await;
+        answers.bad.extend(resting.into_iter().filter_map(|member| {
+            let fault = self.circuits.refusal(member.server.as_deref()?);
+            Some((Arc::clone(member), fault))
+        }));
         let pool: Vec<Candidate<'_>> = candidates(local.iter().chain(&answers.good))
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
-        match self.choose(name, &pool)? {
+        match self.choose(search, &pool, &answers.bad)? {
             Some(found) => {
-                let unasked = answers.bad.iter().take(SHOWN).map(|(_, fault)| {
+                // Of servers that stand in for each other nothing else was expected.
+                let routed = found.1.is_some();
+                let expected = |member: &Member| routed && self.weight(member).is_some();
+                let unasked = answers.bad.iter().filter(|(member, _)| !expected(member));
+                let unasked = unasked.take(SHOWN).map(|(_, fault)| {
                     format!("{fault}; whether it offers '{name}' too is not known")
                 });
                 self.admit(found, unasked.collect())
             }
             None => Err(self.nothing(name, servers, &pool, &answers)),
         }
+    }
+
+    /// Asks all of these at once. What a server fails with counts for its circuit.
+    async fn ask(&self, members: &[&Arc<Member>], limit: Duration) -> Answers {
+        let all = join_all(members.iter().map(|member| member.listed(limit))).await;
+        let mut answers = Answers::default();
+        for (member, answer) in members.iter().zip(all) {
+            let member = Arc::clone(member);
+            match answer {
+                Ok((snapshot, fresh)) => answers.good.push(Answer { member, snapshot, fresh }),
+                Err(fault) => {
+                    if let Some(server) = &member.server {
+                        self.circuits.note(server, Err(&fault));
+                    }
+                    answers.bad.push((member, fault));
+                }
+            }
+        }
+        answers
     }
 
     /// Local lists in file order, so that of two equal names the first is found.
@@ -174,9 +235,10 @@ impl ToolHost {
     /// nothing else is meant.
     fn choose<'a>(
         &self,
-        name: &str,
+        search: &Search<'_>,
         pool: &[Candidate<'a>],
-    ) -> Result<Option<Candidate<'a>>, Fault> {
+        bad: &[(Arc<Member>, Fault)],
+    ) -> Result<Option<Chosen<'a>>, Fault> {
         let visible: Vec<Candidate<'a>> =
             pool.iter().copied().filter(|(_, tool)| self.shows(tool)).collect();
         for pool in [visible.as_slice(), pool] {
@@ -190,11 +252,13 @@ impl ToolHost {
             for round in rounds {
                 let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
                 let found = |at: usize| round.get(at).map(|(found, _)| *found);
-                match naming::resolve(name, &names) {
-                    Resolution::Found(at) => return Ok(found(at)),
+                match naming::resolve(search.name, &names) {
+                    Resolution::Found(at) => {
+                        return Ok(found(at).map(|found| (found, self.alone(search, found, bad))));
+                    }
                     Resolution::Ambiguous(all) => {
                         let all: Vec<Candidate<'a>> = all.into_iter().filter_map(found).collect();
-                        return self.heaviest(name, &all).map(Some);
+                        return self.one_of(search, &all, bad).map(Some);
                     }
                     Resolution::Unknown => {}
                 }
@@ -203,35 +267,15 @@ impl ToolHost {
         Ok(None)
     }
 
-    /// Of several servers with a weight each, the heaviest (the first of equals); otherwise the
-    /// name is ambiguous.
-    fn heaviest<'a>(&self, name: &str, all: &[Candidate<'a>]) -> Result<Candidate<'a>, Fault> {
-        let weight = |(answer, _): &Candidate<'a>| {
-            let server = answer.member.server.as_deref()?;
-            self.routing_weights.get(server).copied()
-        };
-        let weights: Option<Vec<f64>> = all.iter().map(weight).collect();
-        let best = weights.and_then(|weights| {
-            let pairs = weights.into_iter().zip(all);
-            pairs.reduce(|best, next| if next.0 > best.0 { next } else { best })
-        });
-        if let Some((_, best)) = best {
-            return Ok(*best);
-        }
-        let names = all.iter().take(SHOWN).map(|(_, tool)| {
-            let definition = &tool.definition;
-            format!("{} ({})", definition.name, where_from(&definition.origin))
-        });
-        Err(Fault::usage(format!("'{name}' is offered by {} components", all.len()))
-            .details(names)
-            .hint("use one of these full names"))
-    }
-
     fn shows(&self, tool: &Tool) -> bool {
         self.profile.as_ref().is_none_or(|profile| filter::shows(profile, &tool.definition))
     }
 
-    fn admit(&self, (answer, tool): Candidate<'_>, warnings: Vec<String>) -> Result<Route, Fault> {
+    fn admit(
+        &self,
+        ((answer, tool), routing): Chosen<'_>,
+        warnings: Vec<String>,
+    ) -> Result<Route, Fault> {
         if !self.shows(tool) {
             let name = &tool.definition.name;
             return Err(Fault::denied(format!("'{name}' is not part of the profile in use")));
@@ -242,6 +286,7 @@ impl ToolHost {
             connect: answer.snapshot.connect.filter(|_| answer.fresh),
             protocol: answer.snapshot.protocol.clone(),
             warnings,
+            routing,
         })
     }
 
@@ -280,6 +325,13 @@ impl ToolHost {
             })
         };
         let owner = answers.bad.iter().find(declares);
+        let disabled = self.disabled.iter().find(|entry| {
+            is_in_scope(servers, Some(&entry.name))
+                && entry.declares.iter().any(|tool| tool == name)
+        });
+        if let (None, Some(entry)) = (owner, disabled) {
+            return broken(entry).detail(format!("it declares the tool '{name}'"));
+        }
         let worst = || answers.bad.iter().min_by_key(|(_, fault)| fault.kind().precedence());
         if let Some((_, fault)) = owner.or_else(worst) {
             let fault = fault.clone();
@@ -325,19 +377,6 @@ fn broken(entry: &DisabledEntry) -> Fault {
         fault = fault.hint(hint);
     }
     fault
-}
-
-async fn ask(members: &[&Arc<Member>], limit: Duration) -> Answers {
-    let all = join_all(members.iter().map(|member| member.listed(limit))).await;
-    let mut answers = Answers::default();
-    for (member, answer) in members.iter().zip(all) {
-        let member = Arc::clone(member);
-        match answer {
-            Ok((snapshot, fresh)) => answers.good.push(Answer { member, snapshot, fresh }),
-            Err(fault) => answers.bad.push((member, fault)),
-        }
-    }
-    answers
 }
 
 fn candidates<'a>(

@@ -17,8 +17,8 @@ use super::request::{ArgumentWord, Arguments, CallRequest, Reach};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, ListOwner, Origin, Place, Problem, ToolName, ToolResult,
-    ToolStatus,
+    Event, EventSink, Fault, FaultKind, ListOwner, OfferList, Origin, Place, Problem, ToolName,
+    ToolResult, ToolStatus,
 };
 
 fn words(pairs: &[(&str, &str)]) -> Arguments {
@@ -81,7 +81,8 @@ mod routing {
         host.find("s-echo", &[]).await.unwrap();
         *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
         assert!(host.find("s-new", &[]).await.is_err());
-        sink.emit(Event::ListChanged { owner: ListOwner::Server("s".into()) });
+        let owner = ListOwner::Server("s".into());
+        sink.emit(Event::ListChanged { owner, list: OfferList::Tools });
         assert!(host.find("s-new", &[]).await.is_ok());
         assert_eq!(server.listed(), 2);
     }
@@ -158,6 +159,7 @@ mod routing {
             name: name.into(),
             role,
             problem: Problem::error("TOKEN is not set"),
+            declares: vec!["commit".into()],
         };
         let host = host(&[&local(&["calculator"])])
             .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
@@ -167,6 +169,15 @@ mod routing {
             assert_eq!(fault.kind(), FaultKind::Config);
             assert!(fault.message().ends_with("is out of service: TOKEN is not set"));
         }
+        // The bare name of a tool that its entry declares, whoever else fails meanwhile.
+        let host = crate::host::fake::host(&[&Arc::new(Fake::dead("bad"))])
+            .disabled(vec![entry("git", FileRole::Servers)])
+            .build();
+        let fault = host.find("commit", &[]).await.unwrap_err();
+        assert_eq!(fault.message(), "'git' is out of service: TOKEN is not set");
+        assert_eq!(fault.detail_lines(), ["it declares the tool 'commit'"]);
+        let fault = host.find("commit", &["bad".into()]).await.unwrap_err();
+        assert_eq!(fault.server_name(), Some("bad"));
         let fault = host.find("echo", &["gti".into()]).await.unwrap_err();
         assert_eq!(fault.message(), "unknown server 'gti'");
     }

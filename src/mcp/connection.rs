@@ -3,6 +3,8 @@
 //! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
 //! know tools, prompts or resources.
 
+mod held;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +23,12 @@ use super::handshake::{Handshake, client_config, protocol_version};
 use super::lifecycle::Agreement;
 use super::message::{Message, Raw};
 use super::respondent::Respondent;
-use super::session::{ParamHeaders, PartOf, ProgressListener, Session, SessionTransport};
+use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport};
 use super::wire::Wire;
-use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, Phase, Signal};
+use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, OfferList, Phase, Signal};
 
 pub use super::handshake::{ConnectOptions, Opener};
+pub use held::Held;
 
 /// How long after a stray answer the right one may still come.
 const STRAY_GRACE: Duration = Duration::from_secs(2);
@@ -166,7 +169,11 @@ impl Connection {
         params: Value,
         options: &RequestOptions,
     ) -> Result<Raw, Fault> {
-        let named = |fault: Fault| fault.server(&self.name).phase(options.phase);
+        // A wire that could not connect says so: nothing was sent then.
+        let named = |fault: Fault| match fault.at_phase() {
+            Some(Phase::Start) => fault.server(&self.name),
+            _ => fault.server(&self.name).phase(options.phase),
+        };
         if let Some(fault) = self.session.closed() {
             return Err(named(fault));
         }
@@ -175,7 +182,7 @@ impl Connection {
             request.extensions_mut().insert(ParamHeaders(options.headers.clone()));
         }
         if let Some(call) = &options.call {
-            request.extensions_mut().insert(PartOf(call.clone()));
+            request.extensions_mut().insert(call.clone());
         }
         let mut settings = PeerRequestOptions::no_options();
         if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
@@ -339,6 +346,16 @@ impl Connection {
         fault.server(&self.name).phase(phase)
     }
 
+    /// The server's name in the files.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the server declared a capability.
+    pub fn declares(&self, capability: &str) -> bool {
+        self.agreement.capabilities.get(capability).is_some()
+    }
+
     /// What was odd about the traffic so far.
     pub fn doubts(&self) -> Vec<String> {
         self.session.doubts()
@@ -354,9 +371,14 @@ impl Connection {
         self.session.closed()
     }
 
+    /// Fires when the connection is gone.
+    pub fn gone(&self) -> CancellationToken {
+        self.session.gone.clone()
+    }
+
     /// Grows each time the server says that its tools changed.
     pub fn tool_list_version(&self) -> u64 {
-        self.session.tool_list_version()
+        self.session.list_version(OfferList::Tools)
     }
 
     /// What the wire can tell about the other side.

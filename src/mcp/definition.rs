@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::listing::{Item, List};
 use crate::model::{Annotations, Origin, Source, ToolDefinition, ToolName, ToolStatus};
 use crate::util::text::{is_invisible, safe_line};
 
@@ -19,11 +20,27 @@ const SCHEMA_BYTES: usize = 1 << 20;
 /// Root types that cannot hold named arguments.
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
-/// Reads one item: its text, and the tree of that text.
-///
-/// # Errors
-/// Why it is not a tool, in words that name it as far as possible.
-pub fn read(
+impl Item for ToolDefinition {
+    const LIST: List = List {
+        method: "tools/list",
+        field: "tools",
+        capability: "tools",
+        one: "tool",
+        many: "tools",
+        undeclared: true,
+        optional: false,
+    };
+
+    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, String> {
+        read(server, raw, item, modern)
+    }
+
+    fn key(&self) -> &str {
+        self.name.tool()
+    }
+}
+
+fn read(
     server: &str,
     raw: Box<RawValue>,
     item: Value,
@@ -90,19 +107,22 @@ fn warn(tool: &mut ToolDefinition) {
         tool.warnings
             .push("its inputSchema is larger than 1 MiB; arguments are not checked".into());
     }
-    let hidden = [&tool.title, &tool.description]
+    tool.warnings.extend(hidden([&tool.title, &tool.description]));
+    let name = tool.name.tool();
+    if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c)) {
+        tool.warnings.push("its name has characters beyond A-Z a-z 0-9 _ - . /".to_owned());
+    }
+}
+
+/// A warning about characters in texts that a reader cannot see.
+pub(super) fn hidden<'a>(texts: impl IntoIterator<Item = &'a Option<String>>) -> Option<String> {
+    let count = texts
         .into_iter()
         .flatten()
         .flat_map(|text| text.chars())
         .filter(|c| is_invisible(*c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r')))
         .count();
-    if hidden > 0 {
-        tool.warnings.push(format!("its texts hold {hidden} invisible or control characters"));
-    }
-    let name = tool.name.tool();
-    if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c)) {
-        tool.warnings.push("its name has characters beyond A-Z a-z 0-9 _ - . /".to_owned());
-    }
+    (count > 0).then(|| format!("its texts hold {count} invisible or control characters"))
 }
 
 /// Refuses names that could be taken for something else or cannot be shown as they are.
@@ -130,7 +150,8 @@ fn annotations(value: Option<&Value>) -> Annotations {
     }
 }
 
-fn short(value: &Value) -> String {
+/// A value in a few characters, for messages.
+pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),

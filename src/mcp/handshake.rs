@@ -17,7 +17,7 @@ use super::message::{self, Message, Reading};
 use super::session::{DOUBT_LENGTH, noise};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, EventSink, Fault, FaultKind, Inbox, TrafficSink};
+use crate::model::{Era, EventSink, Fault, FaultKind, Inbox};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -54,8 +54,6 @@ pub struct ConnectOptions {
     pub events: EventSink,
     /// Who answers what the server asks.
     pub inbox: Arc<dyn Inbox>,
-    /// Where what crosses the wire is shown.
-    pub traffic: TrafficSink,
 }
 
 /// The handshake over one wire, or two.
@@ -151,7 +149,7 @@ impl<'a> Handshake<'a> {
             let method = "notifications/initialized";
             let bytes = json!({ "jsonrpc": "2.0", "method": method }).to_string();
             let kind = FrameKind::Notification { method: method.into(), cancels: None };
-            if let Err(fault) = wire.send(Frame { bytes: bytes.into(), kind }).await {
+            if let Err(fault) = wire.send(Frame { bytes: bytes.into(), kind, call: None }).await {
                 return Ended::Failed(fault);
             }
         }
@@ -186,7 +184,7 @@ impl<'a> Handshake<'a> {
             name: None,
             headers: Vec::new(),
         };
-        let frame = Frame { bytes: Bytes::from(message.to_string()), kind };
+        let frame = Frame { bytes: Bytes::from(message.to_string()), kind, call: None };
         match wire.send(frame).await {
             Ok(()) => Action::Wait,
             Err(fault) => self.gone(wire, fault).await,
@@ -270,7 +268,8 @@ impl<'a> Handshake<'a> {
                 }
                 Message::Request { id, method, .. } if method == "ping" => {
                     let bytes = json!({ "jsonrpc": "2.0", "id": id, "result": {} }).to_string();
-                    let frame = Frame { bytes: bytes.into(), kind: FrameKind::Response };
+                    let frame =
+                        Frame { bytes: bytes.into(), kind: FrameKind::Response, call: None };
                     if let Err(fault) = wire.send(frame).await {
                         return self.gone(wire, fault).await;
                     }

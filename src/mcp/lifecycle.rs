@@ -21,6 +21,8 @@ pub const LEGACY: &str = "2025-11-25";
 /// Revisions with `initialize` that are understood, oldest first.
 const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
 
+/// How many of the revisions that a server says it speaks are kept.
+const MOST_VERSIONS: usize = 50;
 /// "Unsupported protocol version", with the supported ones in `data.supported`.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
@@ -68,6 +70,8 @@ pub struct Agreement {
     pub era: Era,
     /// The revision.
     pub version: String,
+    /// All revisions the server said it speaks; only `server/discover` tells.
+    pub supported_versions: Vec<String>,
     /// The capabilities, as declared.
     pub capabilities: Value,
     /// Name and version, as claimed.
@@ -289,6 +293,7 @@ fn read_discover(raw: &Raw) -> Result<Agreement, Fault> {
     Ok(Agreement {
         era: Era::Modern,
         version: MODERN.to_owned(),
+        supported_versions: versions.into_iter().take(MOST_VERSIONS).collect(),
         capabilities: value.get("capabilities").cloned().unwrap_or_else(|| json!({})),
         server_info: value.get("serverInfo").or(meta).cloned(),
         instructions: instructions(&value),
@@ -319,6 +324,7 @@ fn read_initialize(raw: &Raw) -> Result<Agreement, Fault> {
     Ok(Agreement {
         era: Era::Legacy,
         version: version.to_owned(),
+        supported_versions: Vec::new(),
         capabilities: value.get("capabilities").cloned().unwrap_or_default(),
         server_info: value.get("serverInfo").cloned(),
         instructions: instructions(&value),

@@ -1,7 +1,7 @@
 //! The MCP client: one connection from bytes to typed answers, in both protocol eras.
 //!
 //! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
-//! listing and calling. Never does: know the host, the catalogue or the terminal. The SDK's types
+//! listing, calling, reading and subscribing. Never does: know the host, the catalogue or the terminal. The SDK's types
 //! stay inside this room.
 
 pub mod auth;
@@ -17,14 +17,20 @@ pub mod headers;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;
+mod news;
+mod offer;
+pub mod offering;
+mod page;
 mod questions;
 mod respondent;
 mod results;
 pub mod rounds;
 mod session;
+pub mod subscription;
 mod tasks;
 #[cfg(test)]
 mod tests;
+pub mod tracer;
 pub mod transport;
 pub mod wire;
 

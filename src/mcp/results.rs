@@ -61,7 +61,7 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Fault> 
 }
 
 /// What a content block must have, by its type.
-fn check_content(item: &Value) -> Result<(), String> {
+pub(super) fn check_content(item: &Value) -> Result<(), String> {
     let text = |key: &str| match item.get(key) {
         Some(Value::String(_)) => Ok(()),
         Some(_) => Err(format!("{key} is not text")),

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
+use super::news::{self, Audience, Ear};
 use super::questions::{OpenQuestion, Questions};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
-use crate::model::{CallId, Event, EventSink, Fault, ListOwner, LogLevel};
+use crate::model::{CallId, Event, EventSink, Fault, LogLevel, OfferList};
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
@@ -34,10 +35,6 @@ const RETIRED_KEPT: usize = 256;
 /// Extra headers of one request (`Mcp-Param-*`), handed through the SDK to the wire.
 #[derive(Debug, Clone)]
 pub struct ParamHeaders(pub Vec<(String, String)>);
-
-/// The call a request is part of, handed through the SDK to where it is sent.
-#[derive(Debug, Clone)]
-pub struct PartOf(pub CallId);
 
 /// What a progress notification said.
 #[derive(Debug, Clone)]
@@ -79,7 +76,7 @@ struct State {
     doubts: Vec<(String, u64)>,
     doubts_lost: u64,
     closed: Option<Fault>,
-    tool_list_version: u64,
+    audience: Audience,
 }
 
 struct Pending {
@@ -147,9 +144,14 @@ impl Session {
         self.state().closed.clone()
     }
 
-    /// Grows each time the server says that its tools changed.
-    pub fn tool_list_version(&self) -> u64 {
-        self.state().tool_list_version
+    /// Grows each time the server says that this list changed.
+    pub fn list_version(&self, list: OfferList) -> u64 {
+        self.state().audience.version(list)
+    }
+
+    /// Hears what the server tells about its lists and resources from now on.
+    pub fn ear(&self) -> Arc<Ear> {
+        self.state().audience.ear()
     }
 
     /// Waits for an answer's arrival, a stray answer or the end of the wire.
@@ -422,11 +424,6 @@ impl Session {
         match method {
             "notifications/progress" => self.progressed(&params),
             "notifications/message" => self.logged(&params),
-            "notifications/tools/list_changed" => {
-                self.state().tool_list_version += 1;
-                self.events
-                    .emit(Event::ListChanged { owner: ListOwner::Server(self.server.clone()) });
-            }
             "notifications/cancelled" => {
                 let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
                 self.state().questions.withdraw(&id);
@@ -442,7 +439,16 @@ impl Session {
             "notifications/tasks" | "notifications/tasks/status" => {
                 self.task_news.notify_waiters();
             }
-            _ => {}
+            _ => match news::read(method, &params) {
+                Ok(Some(news)) => {
+                    self.state().audience.hear(&news);
+                    if let Some(event) = news.event(&self.server) {
+                        self.events.emit(event);
+                    }
+                }
+                Ok(None) => {}
+                Err(why) => self.doubt(format!("a {method} notification {why}")),
+            },
         }
     }
 
@@ -623,8 +629,10 @@ fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
 fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
     let bytes = serde_json::to_vec(item)
         .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
+    let mut call = None;
     let kind = match item {
         JsonRpcMessage::Request(request) => {
+            call = part_of(&request.request);
             let (method, name, headers) = describe(&request.request);
             let id = serde_json::to_value(&request.id).unwrap_or_default();
             FrameKind::Request { id, method, name, headers }
@@ -642,13 +650,13 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
         },
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
     };
-    Ok(Frame { bytes: bytes.into(), kind })
+    Ok(Frame { bytes: bytes.into(), kind, call })
 }
 
 /// The call a request of ours is part of.
 fn part_of(request: &ClientRequest) -> Option<CallId> {
     let ClientRequest::CustomRequest(custom) = request else { return None };
-    custom.extensions().get::<PartOf>().map(|part| part.0.clone())
+    custom.extensions().get().cloned()
 }
 
 /// Method, name and extra headers of a request. All of ours are custom ones to the SDK.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::model::{Era, Fault};
+use crate::model::{CallId, Era, Fault};
 
 /// The largest message a server may send, after decompression.
 pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
@@ -20,6 +20,8 @@ pub struct Frame {
     pub bytes: Bytes,
     /// What it is.
     pub kind: FrameKind,
+    /// The tool call it is part of, for the trace.
+    pub call: Option<CallId>,
 }
 
 /// What an outgoing message is; transports that need headers take them from here.

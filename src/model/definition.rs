@@ -152,6 +152,29 @@ impl ToolStatus {
     }
 }
 
+/// What a tool is by its pin.
+#[derive(Debug, Clone, Default)]
+pub enum Pinned {
+    /// Nobody pinned it, or it was not compared.
+    #[default]
+    No,
+    /// It is what was pinned.
+    Same,
+    /// It is not what was pinned. Holds the refusal of a call, with the difference.
+    Changed(Fault),
+}
+
+impl Pinned {
+    /// The word used in output.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::No => "none",
+            Self::Same => "same",
+            Self::Changed(_) => "changed",
+        }
+    }
+}
+
 /// What a tool claims about its effects (MCP tool annotations). `None` means nothing was said.
 ///
 /// These are claims of whoever wrote the tool: they may raise caution, never lower it.
@@ -235,6 +258,8 @@ pub struct ToolDefinition {
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
     pub unavailable: Option<Fault>,
+    /// What it is by its pin.
+    pub pinned: Pinned,
     /// Doubts about the definition, such as a schema that cannot be checked.
     pub warnings: Vec<String>,
     /// What a call may touch, in words: the program it starts, the directory it works in.
@@ -287,6 +312,7 @@ impl ToolDefinition {
             origin,
             status: ToolStatus::default(),
             unavailable: None,
+            pinned: Pinned::default(),
             warnings: Vec::new(),
             touches: Vec::new(),
             calls: Vec::new(),

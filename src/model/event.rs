@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::call::CallId;
 use super::fault::Fault;
+use super::offer::OfferList;
 use super::question::Verdict;
 use super::server::ServerState;
 
@@ -12,7 +13,11 @@ use super::server::ServerState;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLevel(pub String);
 
-/// Whose tools they are.
+/// The names of the levels, the least grave first.
+pub const LOG_LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Whose list it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListOwner {
     /// A server's.
@@ -82,10 +87,19 @@ pub enum Event {
         /// Its new state.
         state: ServerState,
     },
-    /// Tools were added, removed or changed.
+    /// Items of a list were added, removed or changed.
     ListChanged {
         /// Whose.
         owner: ListOwner,
+        /// Which list.
+        list: OfferList,
+    },
+    /// A resource that is watched changed.
+    ResourceUpdated {
+        /// The server.
+        server: String,
+        /// The resource's address.
+        uri: String,
     },
     /// A server asked something, and got its answer.
     Asked {

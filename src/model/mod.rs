@@ -9,6 +9,7 @@ pub mod fault;
 pub mod listing;
 pub mod login;
 pub mod name;
+pub mod offer;
 pub mod problem;
 pub mod question;
 pub mod result;
@@ -17,17 +18,21 @@ pub mod traffic;
 
 pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
 pub use definition::{
-    Annotations, Origin, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
+    Annotations, Origin, Pinned, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
 pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;
 pub use login::{Browser, LoginReport, Visit};
 pub use name::{ToolName, check_name};
+pub use offer::{
+    Change, Completion, CompletionQuery, Freshness, OfferList, Offered, Prompt, PromptArgument,
+    PromptMessages, Reference, Resource, ResourceContents, ResourceTemplate, Wanted,
+};
 pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
-pub use result::{CallMetadata, ToolResult, map_json};
-pub use server::{Era, ServerState, ServerStatus};
+pub use result::{CallMetadata, Routing, Skipped, ToolResult, map_json};
+pub use server::{Circuit, Era, PastFault, ServerState, ServerStatus};
 pub use traffic::{Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.

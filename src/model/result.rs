@@ -109,4 +109,26 @@ pub struct CallMetadata {
     pub attempts: u32,
     /// The protocol version spoken, for MCP tools.
     pub protocol: Option<String>,
+    /// How the server was chosen, when several could have been called.
+    pub routing: Option<Routing>,
+}
+
+/// The router's choice between servers that offer one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routing {
+    /// The chosen one.
+    pub server: String,
+    /// Others that could have been chosen.
+    pub others: Vec<String>,
+    /// Those that were passed over because they do not work.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A server that was passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Which.
+    pub server: String,
+    /// Why.
+    pub reason: String,
 }

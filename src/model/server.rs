@@ -51,6 +51,41 @@ impl ServerState {
     }
 }
 
+/// Whether the router sends calls to a server of its own choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Circuit {
+    /// It does.
+    #[default]
+    Closed,
+    /// Not now: it failed again and again.
+    Open {
+        /// For how much longer.
+        left: Duration,
+    },
+    /// One call may try whether it works again.
+    HalfOpen,
+}
+
+impl Circuit {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
+}
+
+/// An error of the past.
+#[derive(Debug, Clone)]
+pub struct PastFault {
+    /// When, since the Unix epoch.
+    pub at: Duration,
+    /// What.
+    pub fault: Fault,
+}
+
 /// One row of `toolhost servers`.
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
@@ -60,7 +95,7 @@ pub struct ServerStatus {
     pub description: Option<String>,
     /// Where it is in its life.
     pub state: ServerState,
-    /// `stdio` or `http`.
+    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE).
     pub transport: &'static str,
     /// The command line or URL.
     pub endpoint: String,
@@ -70,6 +105,8 @@ pub struct ServerStatus {
     pub era: Option<Era>,
     /// The protocol revision agreed on.
     pub protocol: Option<String>,
+    /// All revisions the server said it speaks, when it said so.
+    pub supported_versions: Vec<String>,
     /// The server's own name and version (claims, not identity).
     pub server_info: Option<serde_json::Value>,
     /// The capabilities it declared.
@@ -90,6 +127,16 @@ pub struct ServerStatus {
     pub resources: Option<usize>,
     /// Number of prompts listed, when asked.
     pub prompts: Option<usize>,
+    /// Connections made in this run; all but the first are restarts.
+    pub starts: u32,
+    /// How long the connection has been there.
+    pub uptime: Option<Duration>,
+    /// The newest error, kept when the server works again.
+    pub last_error: Option<PastFault>,
+    /// Its share of calls, when the file gives it one.
+    pub weight: Option<f64>,
+    /// Whether the router sends calls to it.
+    pub circuit: Circuit,
     /// Deviations seen so far.
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,23 @@ pub struct Settings {
 /// # Errors
 /// When the system's certificates cannot be loaded.
 pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwest::Client, Fault> {
+    ready(builder(url, settings, headers))
+}
+
+/// A client that asks for everything over a Unix socket, whatever host a URL names.
+///
+/// # Errors
+/// As [`build`].
+pub fn over_socket(
+    socket: &Path,
+    url: &Url,
+    settings: &Settings,
+    headers: HeaderMap,
+) -> Result<reqwest::Client, Fault> {
+    ready(builder(url, settings, headers).unix_socket(socket))
+}
+
+fn builder(url: &Url, settings: &Settings, headers: HeaderMap) -> reqwest::ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Failing means that somebody else was faster, which is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
@@ -68,6 +86,10 @@ pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwe
     } else if settings.insecure {
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
+    builder
+}
+
+fn ready(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Fault> {
     builder.build().map_err(|error| {
         let causes = super::trouble::causes(&error);
         Fault::unreachable("the HTTP client cannot be set up")

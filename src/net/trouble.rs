@@ -7,6 +7,8 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::iter::successors;
 use std::net::IpAddr;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use rustls::CertificateError;
@@ -70,6 +72,48 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Faul
     match innermost_io(error) {
         Some(io) => Fault::unreachable(format!("{} ({place})", io_text(io))),
         None => Fault::unreachable(format!("no response from {place}")).details(causes(error)),
+    }
+}
+
+/// The same for a request that went over a Unix socket.
+pub fn no_response_over(
+    error: &reqwest::Error,
+    socket: &Path,
+    url: &Url,
+    connect: Duration,
+) -> Fault {
+    if error.is_connect()
+        && let Some(io) = innermost_io(error)
+    {
+        return no_socket(io, socket).phase(Phase::Start);
+    }
+    no_response(error, url, connect).detail(over(socket))
+}
+
+/// The line of evidence that names the socket.
+pub fn over(socket: &Path) -> String {
+    format!("over the socket {}", socket.display())
+}
+
+fn no_socket(io: &io::Error, socket: &Path) -> Fault {
+    let shown = socket.display();
+    let is_socket = || std::fs::metadata(socket).is_ok_and(|meta| meta.file_type().is_socket());
+    match io.kind() {
+        ErrorKind::NotFound => Fault::unreachable(format!("there is no socket {shown}"))
+            .hint("is the server running, and is this where it listens?"),
+        ErrorKind::PermissionDenied => {
+            Fault::unreachable(format!("permission denied for the socket {shown}"))
+                .hint("the file and every directory above it have to allow it")
+        }
+        // The system refuses for both reasons in the same way.
+        ErrorKind::ConnectionRefused if !is_socket() => {
+            Fault::unreachable(format!("{shown} is not a socket"))
+        }
+        ErrorKind::ConnectionRefused => {
+            Fault::unreachable(format!("nobody listens on the socket {shown}"))
+                .hint("the server that made it has ended: start it again")
+        }
+        _ => Fault::unreachable(format!("cannot connect to the socket {shown}: {}", io_text(io))),
     }
 }
 

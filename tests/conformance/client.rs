@@ -32,7 +32,7 @@ use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
 use toolhost::mcp::wire::Wire;
 use toolhost::mcp::{calling, listing};
 use toolhost::model::{
-    EventSink, Fault, FaultKind, JsonObject, Phase, ToolDefinition, ToolName, TrafficSink,
+    EventSink, Fault, FaultKind, JsonObject, Phase, ToolDefinition, ToolName,
 };
 use url::Url;
 
@@ -172,7 +172,6 @@ async fn logged_in(url: Url, revision: Option<&str>, given: login::Given) -> Vec
         roots: Vec::new(),
         events: EventSink::nowhere(),
         inbox: Arc::new(answers::Obliging),
-        traffic: TrafficSink::off(),
     };
     let connection = match Connection::open(&open, options).await {
         Ok(connection) => connection,

@@ -39,3 +39,4 @@ mod storage;
 mod support;
 mod terminal;
 mod tidy;
+mod tracing;

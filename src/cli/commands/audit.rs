@@ -45,7 +45,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "WORDS")]
     pub decision: Option<String>,
     /// The most calls to show, the newest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub limit: u32,
     /// Go on with calls as they end, until interrupted

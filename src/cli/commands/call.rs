@@ -44,7 +44,8 @@ pub struct CallArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Repeat a failed attempt this often, if the tool is marked safe to repeat
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retries: Option<u32>,
     /// Approve the call without being asked
     #[arg(short, long)]
@@ -229,6 +230,11 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
         let count = plural(hidden, "more warning", "more warnings");
         door.note(&Line::of(Label::Dim, format!("{count}, -v shows all")));
     }
+    if let (1.., Some(routing)) = (door.verbosity(), &outcome.metadata.routing) {
+        for line in views::outcome::routing(routing) {
+            door.note(&Line::of(Label::Dim, line));
+        }
+    }
     let filtered = match (&args.query, result) {
         // What a tool says when it fails is not what the expression was written for.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
@@ -281,7 +287,7 @@ fn repeats(fault: &Fault, result: &ToolResult) -> bool {
 }
 
 /// Checks an expression before the call is made: it is compiled and never run.
-fn check_filter(filter: &str) -> Result<(), Fault> {
+pub(super) fn check_filter(filter: &str) -> Result<(), Fault> {
     // The line break ends a comment of the expression.
     let idle = format!("if false then ({filter}\n) else empty end");
     let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
@@ -290,7 +296,7 @@ fn check_filter(filter: &str) -> Result<(), Fault> {
     Err(Fault::usage(format!("--query: {why}")))
 }
 
-fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
+pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
     jq::query(filter, &content::value(result)).map_err(|why| {
         Fault::usage(format!("--query: {why}"))
             .hint("the call was made; --json prints its whole result")
@@ -298,7 +304,7 @@ fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> 
     })
 }
 
-fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
+pub(super) fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
     content::payloads(result).map_err(|block| {
         Fault::protocol(format!("block {block} of the result is not valid base64"))
             .hint("--json prints the result as it came")
@@ -306,7 +312,7 @@ fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
 }
 
 /// One line for each value: text as it is, everything else as JSON.
-fn lines(values: &[Value]) -> Vec<u8> {
+pub(super) fn lines(values: &[Value]) -> Vec<u8> {
     let mut text = String::new();
     for value in values {
         match value {
@@ -318,7 +324,7 @@ fn lines(values: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn save_result(
+pub(super) fn save_result(
     path: &Path,
     door: &Door,
     result: &ToolResult,
@@ -414,6 +420,7 @@ mod tests {
                 connect: None,
                 attempts: 1,
                 protocol: None,
+                routing: None,
             },
         }
     }

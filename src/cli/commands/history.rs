@@ -53,7 +53,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// The most calls to show, the newest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub limit: u32,
 }

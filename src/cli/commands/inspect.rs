@@ -3,10 +3,13 @@
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
+use crate::assembly::Assembly;
+use crate::catalogue::scan::{self, Neighbours};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
 use crate::cli::output::{Format, Line, Page};
-use crate::cli::views;
+use crate::cli::views::{self, entry::Entry};
+use crate::host::request::Reach;
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
@@ -30,27 +33,72 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
     let host = &assembly.host;
     let door = &context.door;
     if host.servers().iter().any(|server| server.name == args.name) {
-        let servers = host.check_servers(std::slice::from_ref(&args.name)).await;
-        for server in &servers {
-            match format {
-                Json | Yaml => door.value(format, &views::server::json(server))?,
-                Names => door.page(&Page::from(Line::plain(&server.name)))?,
-                _ => door.page(&views::server::page(server, door.width()))?,
-            }
-        }
-        return match views::server::verdict(&servers) {
-            None => Ok(()),
-            Some(fault) if door.is_terminal() && matches!(format, Text | Table) => {
-                Err(views::server::brief(&fault).into())
-            }
-            Some(fault) => Err(fault.into()),
-        };
+        return server(args, context, &assembly, format).await;
     }
     let tool = host.find(&args.name, &args.server).await?;
     let decision = host.decision(&tool);
+    let known = host.catalogue(&Reach::Declared).await.tools;
+    let found = scan::scan(&tool, &Neighbours::of(known.iter().chain([&tool])));
     match format {
-        Json | Yaml => door.value(format, &views::tool::json_detail(&tool, &decision)),
+        Json | Yaml => {
+            let mut value = views::tool::json_detail(&tool, &decision);
+            value["findings"] = views::findings::json(&found);
+            door.value(format, &value)
+        }
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),
-        _ => door.page(&views::tool::page(&tool, &decision, door.width())),
+        _ => {
+            let mut page = views::tool::page(&tool, &decision, door.width());
+            page.append(views::findings::page(&found, door.width()));
+            door.page(&page)
+        }
+    }
+}
+
+/// Everything about a server: it is asked for a sign of life and for its tools.
+async fn server(
+    args: &InspectArgs,
+    context: &Context,
+    assembly: &Assembly,
+    format: Format,
+) -> Outcome {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let (host, door) = (&assembly.host, &context.door);
+    let name = std::slice::from_ref(&args.name);
+    let servers = host.check_servers(name).await;
+    // They were listed for the sign of life, if it came, and are not asked for again.
+    let catalogue = host.catalogue(&Reach::Servers(name.to_vec())).await;
+    let pins = host.pins();
+    let mut report = pins.server(&args.name).map(|_| host.compare(pins, &catalogue));
+    if let Some(report) = &mut report {
+        report.tools.retain(|tool| tool.server.as_deref() == Some(&args.name));
+    }
+    let neighbours = Neighbours::of(&catalogue.tools);
+    let own = catalogue.tools.iter().filter(|tool| tool.name.component() == Some(&args.name));
+    let flagged = own.filter(|tool| views::findings::serious(&scan::scan(tool, &neighbours)) > 0);
+    let flagged = flagged.count();
+    let spec = assembly.configuration.servers.iter().find(|spec| spec.name == args.name);
+    for server in &servers {
+        let words = server.instructions.as_deref().unwrap_or_default();
+        let found = scan::scan_text("instructions", words);
+        let entry = spec.map(|spec| Entry {
+            spec,
+            pins: report.as_ref(),
+            flagged,
+            instructions: &found,
+        });
+        match format {
+            Json | Yaml => {
+                door.value(format, &views::server::json_detail(server, entry.as_ref()))?;
+            }
+            Names => door.page(&Page::from(Line::plain(&server.name)))?,
+            _ => door.page(&views::server::page(server, entry.as_ref(), door.width()))?,
+        }
+    }
+    match views::server::verdict(&servers) {
+        None => Ok(()),
+        Some(fault) if door.is_terminal() && matches!(format, Text | Table) => {
+            Err(views::server::brief(&fault).into())
+        }
+        Some(fault) => Err(fault.into()),
     }
 }

@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::filter::Query;
+use crate::catalogue::scan::{self, Neighbours};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::entries;
 use crate::cli::output::{Door, Format, Label, Line, Page, fault};
-use crate::cli::views;
+use crate::cli::views::{self, pins::Flagged};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::host::request::Reach;
 use crate::model::{Fault, Problem, Safety, Source, ToolDefinition, ToolStatus};
@@ -42,6 +43,9 @@ pub struct ListArgs {
     /// Contact no server: show what the files declare
     #[arg(long)]
     pub declared: bool,
+    /// Only tools with something suspicious in their definitions, and what that is
+    #[arg(long)]
+    pub flagged: bool,
 }
 
 /// The halves of the catalogue, as words.
@@ -95,10 +99,13 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
     let known: BTreeSet<&str> = owners.chain(servers).collect();
     entries::expect_servers(&assembly.configuration, &args.server, &known)?;
+    let flagged = (args.flagged || context.door.verbosity() > 0)
+        .then(|| flagged(&catalogue.tools, args.flagged));
     let tools: Vec<&ToolDefinition> = query
         .select(&catalogue.tools)
         .into_iter()
         .filter_map(|place| catalogue.tools.get(place))
+        .filter(|tool| !args.flagged || is_flagged(flagged.as_ref(), tool))
         .collect();
     let failures = failures(args, &catalogue);
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
@@ -119,7 +126,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         Json | Yaml => {
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
-            let value = views::catalogue::json(&tools, &catalogue, problems);
+            let value = views::catalogue::json(&tools, flagged.as_ref(), &catalogue, problems);
             context.door.value(format, &value)?;
         }
         Names => {
@@ -130,7 +137,9 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
             context.door.page(&page)?;
         }
         Text | Table | Format::Raw => {
-            context.door.page(&views::catalogue::page(&tools, context.door.width()))?;
+            let none = Flagged::new();
+            let flagged = flagged.as_ref().unwrap_or(&none);
+            context.door.page(&views::catalogue::page(&tools, flagged, context.door.width()))?;
             remarks(&unsaid(&catalogue), &context.door);
             // Beside a pipe a count is noise, unless it explains why nothing came.
             if context.door.is_terminal() || tools.is_empty() {
@@ -139,6 +148,23 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         }
     }
     verdict.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// What is suspicious about each tool. Notes are for who asks for `all`.
+fn flagged(tools: &[ToolDefinition], all: bool) -> Flagged {
+    let neighbours = Neighbours::of(tools);
+    let found = tools.iter().map(|tool| {
+        let mut found = scan::scan(tool, &neighbours);
+        found.retain(|finding| all || finding.severity > scan::Severity::Low);
+        (tool.name.full(), found)
+    });
+    found.filter(|(_, found)| !found.is_empty()).collect()
+}
+
+/// Whether something about a tool is more than a note.
+fn is_flagged(flagged: Option<&Flagged>, tool: &ToolDefinition) -> bool {
+    let found = flagged.and_then(|all| all.get(&tool.name.full()));
+    found.is_some_and(|found| views::findings::serious(found) > 0)
 }
 
 /// What was found about single items: what was left out always, doubts only as far as they are few
@@ -180,6 +206,9 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[ToolDefinition]) -
             let known: Vec<&str> = known.into_iter().collect();
             return format!("0 tools; the {name} are {}", known.join(", "));
         }
+    }
+    if args.flagged {
+        return "0 tools are suspicious".to_owned();
     }
     if args.query.is_empty() { "0 tools" } else { "0 tools match" }.to_owned()
 }

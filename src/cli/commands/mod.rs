@@ -2,10 +2,18 @@
 
 pub mod audit;
 pub mod call;
+pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod history;
 pub mod inspect;
 pub mod list;
+pub mod pin;
+pub mod prompts;
+pub mod record;
+pub mod replay;
+pub mod resources;
 pub mod servers;
+pub mod trace;
 pub mod trust;
+pub mod verify;

@@ -60,6 +60,8 @@ pub struct Door {
     wishes: Wishes,
     /// Whether stderr can repaint a line.
     repaints: bool,
+    /// Whether stdout can repaint a page.
+    out_repaints: bool,
 }
 
 struct Stream {
@@ -112,6 +114,7 @@ impl Door {
             out: stream(Box::new(out), out_terminal, out_columns),
             err: stream(Box::new(err), err_terminal, err_columns),
             wishes,
+            out_repaints: out_terminal && !wishes.plain && !settings::is_dumb(environment),
             repaints: err_terminal && !wishes.plain && !settings::is_dumb(environment),
         }
     }
@@ -147,6 +150,33 @@ impl Door {
     /// When stdout cannot be written.
     pub fn page(&self, page: &Page) -> Result<(), Stop> {
         self.write(self.out.palette.page(page).as_bytes())
+    }
+
+    /// Writes a page to stdout over the one before, of which `above` lines stand on the screen;
+    /// returns how many stand there now. What does not fit on the screen is left out. A stdout that
+    /// cannot repaint gets the pages one below the other.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn repaint(&self, page: &Page, above: usize) -> Result<usize, Stop> {
+        if !self.out_repaints {
+            return self.page(page).map(|()| 0);
+        }
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
+        let room = usize::from(rows).checked_sub(1).filter(|room| *room > 0).unwrap_or(usize::MAX);
+        let text = self.out.palette.page(page);
+        let lines: Vec<&str> = text.lines().take(room).collect();
+        let mut painted = String::new();
+        if above > 0 {
+            painted.push_str(&format!("\x1b[{above}A\r"));
+        }
+        for line in &lines {
+            // Each line is overwritten and only its rest removed: nothing flickers.
+            painted.push_str(line);
+            painted.push_str("\x1b[K\n");
+        }
+        painted.push_str("\x1b[J");
+        self.write(painted.as_bytes()).map(|()| lines.len())
     }
 
     /// Writes a value to stdout as JSON or YAML.
@@ -224,6 +254,16 @@ impl Door {
     /// Writes a page to stderr, whatever `-q` says.
     pub fn tell(&self, page: &Page) {
         self.err.say(self.err.palette.page(page).as_bytes());
+    }
+
+    /// The width to lay a page for stderr out for; `None` means no limit.
+    pub fn talk_width(&self) -> Option<usize> {
+        self.err.width
+    }
+
+    /// Writes a value to stderr as one line of JSON, whatever `-q` says.
+    pub fn tell_value(&self, value: &impl Serialize) {
+        self.err.say((json::compact(value) + "\n").as_bytes());
     }
 
     /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
@@ -372,7 +412,13 @@ pub(crate) mod tests {
             width: terminal.then_some(80),
             palette: Palette::default(),
         };
-        Door { out: stream(out), err: stream(err), wishes, repaints: terminal }
+        Door {
+            out: stream(out),
+            err: stream(err),
+            wishes,
+            repaints: terminal,
+            out_repaints: terminal,
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ pub mod caret;
 pub mod content;
 pub mod door;
 pub mod fault;
-pub mod json;
 pub mod page;
 pub mod settings;
 pub mod table;
@@ -16,3 +15,5 @@ pub mod yaml;
 pub use door::{Door, Stop};
 pub use page::{Label, Line, Page, Palette};
 pub use settings::{ColourChoice, Format};
+
+pub use crate::util::json;

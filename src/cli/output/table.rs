@@ -18,6 +18,8 @@ pub struct Column {
     right: bool,
     /// The width it may be cut to; `None` keeps it whole as long as possible.
     min: Option<usize>,
+    /// It is cut only when nothing is left to be dropped.
+    last: bool,
     /// Dropped when the room is short, the highest number first; 0 is never dropped.
     drop: u8,
 }
@@ -26,7 +28,7 @@ impl Column {
     /// A column that is kept whole and never dropped.
     pub fn new(title: impl AsRef<str>) -> Self {
         let title = text::safe_line(title.as_ref()).into_owned();
-        Self { title, right: false, min: None, drop: 0 }
+        Self { title, right: false, min: None, last: false, drop: 0 }
     }
 
     /// Numbers: aligned to the right.
@@ -41,6 +43,13 @@ impl Column {
     pub fn shrinks_to(mut self, min: usize) -> Self {
         self.min = Some(min);
         self
+    }
+
+    /// May be cut to `min` cells after everything that can be dropped was dropped.
+    #[must_use]
+    pub fn cut_last(mut self, min: usize) -> Self {
+        self.last = true;
+        self.shrinks_to(min)
     }
 
     /// May be left out, before all columns with a lower `rank`.
@@ -130,7 +139,9 @@ impl Table {
             .collect();
         let Some(room) = width else { return widths };
         loop {
-            shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
+            let soon =
+                |index: usize| self.columns.get(index).filter(|c| !c.last).and_then(|c| c.min);
+            shrink(&mut widths, room, soon);
             if total(&widths) <= room {
                 return widths;
             }
@@ -146,6 +157,7 @@ impl Table {
                 *slot = None;
                 self.restore(&mut widths);
             } else {
+                shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
                 shrink(&mut widths, room, |_| Some(1));
                 return widths;
             }
@@ -264,6 +276,32 @@ mod tests {
         calculat…  …
         日本語     …
           a remark …
+        ");
+    }
+
+    #[test]
+    fn a_column_that_is_cut_last_outlives_those_that_can_be_dropped() {
+        let table = || {
+            let mut table = Table::new([
+                Column::new("NAME").cut_last(6),
+                Column::new("SOURCE").shrinks_to(4).droppable(1),
+                Column::new("DESCRIPTION").shrinks_to(11),
+            ]);
+            let name = "a-name-of-18-cells";
+            table.row([Line::plain(name), Line::plain("a-source"), Line::plain("It does a thing")]);
+            table
+        };
+        assert_snapshot!(render(table(), Some(40)), @r"
+        NAME                SOU…  DESCRIPTION
+        a-name-of-18-cells  a-s…  It does a th…
+        ");
+        assert_snapshot!(render(table(), Some(33)), @r"
+        NAME                DESCRIPTION
+        a-name-of-18-cells  It does a th…
+        ");
+        assert_snapshot!(render(table(), Some(22)), @r"
+        NAME       DESCRIPTION
+        a-name-o…  It does a…
         ");
     }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::findings;
 use super::first_sentence;
+use super::pins::Flagged;
 use super::tool;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::context::{out_of_service, plural};
@@ -16,18 +18,19 @@ use crate::model::{Fault, Problem, Source, Speed, ToolDefinition, ToolStatus};
 /// The most characters of a description that are shown in a list.
 const MAX_DESCRIPTION: usize = 160;
 
-/// The tools as a table, with a legend of the marks that occur in it.
-pub fn page(tools: &[&ToolDefinition], width: Option<usize>) -> Page {
+/// The tools as a table, with a legend of the marks that occur in it. What is in `flagged` and is
+/// more than a note is marked, and told below its tool.
+pub fn page(tools: &[&ToolDefinition], flagged: &Flagged, width: Option<usize>) -> Page {
     let mut table = Table::new([
         Column::new(""),
-        Column::new("NAME").shrinks_to(24),
+        Column::new("NAME").cut_last(24),
         Column::new("SOURCE").shrinks_to(8).droppable(1),
         Column::new("SPEED").droppable(2),
         Column::new("DESCRIPTION").shrinks_to(20),
     ]);
     let mut seen = BTreeSet::new();
     for tool in tools {
-        let marks = marks(tool);
+        let marks = marks(tool, flagged);
         seen.extend(marks.iter().copied());
         let mut mark = Line::default();
         for each in &marks {
@@ -42,6 +45,13 @@ pub fn page(tools: &[&ToolDefinition], width: Option<usize>) -> Page {
             Line::plain(speed),
             Line::of(if dim { Label::Dim } else { Label::Plain }, description(tool)),
         ]);
+        if let Some(found) = flagged.get(&tool.name.full()) {
+            let mut below = Page::default();
+            findings::lines(&mut below, found, 0, width.map(|width| width.saturating_sub(4)));
+            for line in below.lines() {
+                table.below(line.clone());
+            }
+        }
     }
     let mut page = table.layout(width);
     if !seen.is_empty() {
@@ -80,9 +90,10 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
     text
 }
 
-/// The documented JSON of `list`.
+/// The documented JSON of `list`; with `flagged` each tool has its findings.
 pub fn json<'a>(
     tools: &'a [&'a ToolDefinition],
+    flagged: Option<&'a Flagged>,
     catalogue: &Catalogue,
     problems: Vec<Value>,
 ) -> impl Serialize + use<'a> {
@@ -102,7 +113,7 @@ pub fn json<'a>(
             })
         })
         .collect();
-    Listing { tools: Tools(tools), servers, problems }
+    Listing { tools: Tools { tools, flagged }, servers, problems }
 }
 
 #[derive(Serialize)]
@@ -114,11 +125,21 @@ struct Listing<'a> {
 
 /// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
 /// everything else.
-struct Tools<'a>(&'a [&'a ToolDefinition]);
+struct Tools<'a> {
+    tools: &'a [&'a ToolDefinition],
+    flagged: Option<&'a Flagged>,
+}
 
 impl Serialize for Tools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|tool| tool::json(tool)))
+        serializer.collect_seq(self.tools.iter().map(|tool| {
+            let mut value = tool::json(tool);
+            if let Some(flagged) = self.flagged {
+                let found = flagged.get(&tool.name.full()).map(Vec::as_slice);
+                value["findings"] = findings::json(found.unwrap_or_default());
+            }
+            value
+        }))
     }
 }
 
@@ -246,6 +267,8 @@ fn description(tool: &ToolDefinition) -> String {
 enum Mark {
     Asks,
     Drifted,
+    Changed,
+    Flagged,
     Unchecked,
     Unavailable,
 }
@@ -255,6 +278,8 @@ impl Mark {
         match self {
             Self::Asks => "!",
             Self::Drifted => "~",
+            Self::Changed => "%",
+            Self::Flagged => "*",
             Self::Unchecked => "?",
             Self::Unavailable => "x",
         }
@@ -264,6 +289,8 @@ impl Mark {
         match self {
             Self::Asks => "asks before it runs",
             Self::Drifted => "differs from its declaration",
+            Self::Changed => "differs from its pin, verify shows how",
+            Self::Flagged => "suspicious",
             Self::Unchecked => "arguments are not checked",
             Self::Unavailable => "cannot be called, inspect says why",
         }
@@ -271,22 +298,26 @@ impl Mark {
 
     fn label(self) -> Label {
         match self {
-            Self::Asks | Self::Drifted | Self::Unchecked => Label::Warning,
-            Self::Unavailable => Label::Error,
+            Self::Asks | Self::Drifted | Self::Unchecked | Self::Flagged => Label::Warning,
+            Self::Unavailable | Self::Changed => Label::Error,
         }
     }
 }
 
-fn marks(tool: &ToolDefinition) -> Vec<Mark> {
+fn marks(tool: &ToolDefinition, flagged: &Flagged) -> Vec<Mark> {
     let mut marks = Vec::new();
     if tool.requires_approval || tool.annotations.destructive == Some(true) {
         marks.push(Mark::Asks);
     }
     match tool.status {
-        ToolStatus::Drifted | ToolStatus::Changed => marks.push(Mark::Drifted),
+        ToolStatus::Drifted => marks.push(Mark::Drifted),
+        ToolStatus::Changed => marks.push(Mark::Changed),
         ToolStatus::Unchecked => marks.push(Mark::Unchecked),
         ToolStatus::Unavailable => marks.push(Mark::Unavailable),
         ToolStatus::Live | ToolStatus::Declared => {}
+    }
+    if flagged.get(&tool.name.full()).is_some_and(|found| findings::serious(found) > 0) {
+        marks.push(Mark::Flagged);
     }
     marks
 }
@@ -318,7 +349,7 @@ mod tests {
     fn shown(width: Option<usize>) -> String {
         let tools = tools();
         let tools: Vec<&ToolDefinition> = tools.iter().collect();
-        Palette::default().page(&page(&tools, width))
+        Palette::default().page(&page(&tools, &Flagged::new(), width))
     }
 
     #[test]
@@ -421,7 +452,7 @@ mod tests {
         let dead = Fault::unreachable("exited").server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
-        let value = json(&tools, &catalogue, Vec::new());
+        let value = json(&tools, None, &catalogue, Vec::new());
         assert_snapshot!(json_text::pretty(&value), @r#"
         {
           "tools": [

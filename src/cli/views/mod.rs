@@ -6,11 +6,17 @@
 pub mod audit;
 pub mod catalogue;
 pub mod configuration;
+pub mod difference;
+pub mod entry;
+pub mod findings;
 pub mod history;
+pub mod offers;
 pub mod outcome;
+pub mod pins;
 pub mod question;
 pub mod server;
 pub mod tool;
+pub mod traffic;
 
 use std::time::Duration;
 

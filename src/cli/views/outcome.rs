@@ -6,7 +6,7 @@ use super::millis;
 use crate::cli::output::{Label, Line, Page, fault, json as json_text};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, Rehearsal};
-use crate::model::{Origin, Source, ToolDefinition, ToolResult};
+use crate::model::{Origin, Routing, Source, ToolDefinition, ToolResult};
 
 /// The documented JSON of a call that was dispatched.
 pub fn json(outcome: &CallOutcome) -> Value {
@@ -32,6 +32,9 @@ pub fn json(outcome: &CallOutcome) -> Value {
             "protocol": metadata.protocol,
         },
     });
+    if let (Some(routing), Some(fields)) = (&metadata.routing, value["metadata"].as_object_mut()) {
+        fields.insert("routing".to_owned(), routing_json(routing));
+    }
     if let Some(fields) = value.as_object_mut() {
         if !result.warnings.is_empty() {
             fields.insert("warnings".to_owned(), json!(result.warnings));
@@ -41,6 +44,29 @@ pub fn json(outcome: &CallOutcome) -> Value {
         }
     }
     value
+}
+
+fn routing_json(routing: &Routing) -> Value {
+    let skipped = routing.skipped.iter();
+    let skipped: Vec<Value> = skipped
+        .map(|skipped| json!({ "server": skipped.server, "reason": skipped.reason }))
+        .collect();
+    json!({ "server": routing.server, "others": routing.others, "skipped": skipped })
+}
+
+/// How the router chose a server, in lines.
+pub fn routing(routing: &Routing) -> Vec<String> {
+    let skipped = routing.skipped.iter();
+    let mut lines: Vec<String> = skipped
+        .map(|skipped| format!("'{}' was skipped: {}", skipped.server, skipped.reason))
+        .collect();
+    lines.push(match routing.others.as_slice() {
+        [] => format!("the server '{}' was chosen", routing.server),
+        others => {
+            format!("the server '{}' was chosen, before {}", routing.server, others.join(", "))
+        }
+    });
+    lines
 }
 
 /// What a call would send or start, and whether it would be asked about or refused.
@@ -106,6 +132,7 @@ mod tests {
             connect: Some(Duration::from_millis(20)),
             attempts: 1,
             protocol: Some("2025-11-25".to_owned()),
+            routing: None,
         };
         CallOutcome { definition, result, metadata }
     }

@@ -1,32 +1,51 @@
 //! `servers`, and `inspect` of a server.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::entry::Entry;
 use super::millis;
 use crate::cli::context::plural;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault, json as json_text};
-use crate::model::{Fault, FaultKind, ServerState, ServerStatus};
+use crate::cli::records::{local_time, rfc3339};
+use crate::model::{Circuit, Fault, FaultKind, PastFault, ServerState, ServerStatus};
+use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
-/// The servers as a table; the last failure of each stands below its row.
-pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
+/// The most characters of instructions that people are shown; JSON has all of them.
+const MAX_INSTRUCTIONS: usize = 2_000;
+/// The same for capabilities.
+const MAX_CAPABILITIES: usize = 4_000;
+
+/// The servers as a table; the last failure of each stands below its row, and with `verbose` the end
+/// of its stderr.
+pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> Page {
     let mut table = Table::new([
-        Column::new("NAME").shrinks_to(12),
+        Column::new("NAME").cut_last(12),
         Column::new("STATUS"),
-        Column::new("ERA").droppable(6),
-        Column::new("PROTOCOL").droppable(5),
-        Column::new("TRANSPORT").droppable(4),
-        Column::new("PID").right().droppable(3),
-        Column::new("MEM").right().droppable(2),
-        Column::new("CONNECT").right().droppable(1),
-        Column::new("PING").right().droppable(1),
+        Column::new("ERA").droppable(10),
+        Column::new("PROTOCOL").droppable(9),
+        Column::new("TRANSPORT").droppable(7),
+        Column::new("PID").right().droppable(6),
+        Column::new("MEM").right().droppable(4),
+        Column::new("CONNECT").right().droppable(3),
+        Column::new("PING").right().droppable(2),
+        Column::new("UPTIME").right().droppable(8),
+        Column::new("RESTARTS").right().droppable(5),
+        Column::new("WEIGHT").right().droppable(5),
+        Column::new("CIRCUIT").droppable(1),
         Column::new("TOOLS").right(),
+        Column::new("RESOURCES").right().droppable(5),
+        Column::new("PROMPTS").right().droppable(5),
     ]);
     for server in servers {
-        let duration = |value: Option<std::time::Duration>| {
-            Line::plain(value.map(show_duration).unwrap_or_default())
+        let count = |value: Option<usize>| {
+            Line::plain(value.map(|count| count.to_string()).unwrap_or_default())
         };
+        let duration =
+            |value: Option<Duration>| Line::plain(value.map(show_duration).unwrap_or_default());
         table.row([
             Line::of(Label::Name, &server.name),
             Line::of(state_label(&server.state), server.state.as_str()),
@@ -37,7 +56,13 @@ pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
             Line::plain(server.memory.map(show_size).unwrap_or_default()),
             duration(server.connect),
             duration(server.ping),
-            Line::plain(server.tools.map(|count| count.to_string()).unwrap_or_default()),
+            duration(server.uptime.filter(|uptime| *uptime >= WORTH_TELLING)),
+            Line::plain(restarts(server).map(|count| count.to_string()).unwrap_or_default()),
+            Line::plain(server.weight.map(|weight| weight.to_string()).unwrap_or_default()),
+            circuit_cell(server.circuit),
+            count(server.tools),
+            count(server.resources),
+            count(server.prompts),
         ]);
         if let ServerState::Failed(fault) = &server.state {
             table.below(
@@ -54,11 +79,52 @@ pub fn table(servers: &[ServerStatus], width: Option<usize>) -> Page {
                 table.below(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint));
             }
         }
+        if let (Some(past), false) = (&server.last_error, is_failed(server)) {
+            table.below(Line::of(Label::Dim, past_error(past)));
+        }
         for warning in &server.warnings {
             table.below(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning));
         }
+        if verbose {
+            for line in last(&server.stderr_tail, TAIL) {
+                table.below(Line::of(Label::Dim, "stderr: ").then(Label::Dim, line));
+            }
+        }
     }
     table.layout(width)
+}
+
+/// What is not worth a column: every server of a run that ends at once is this young.
+const WORTH_TELLING: Duration = Duration::from_secs(5);
+/// Lines of stderr in a table.
+const TAIL: usize = 5;
+
+fn is_failed(server: &ServerStatus) -> bool {
+    matches!(server.state, ServerState::Failed(_))
+}
+
+fn restarts(server: &ServerStatus) -> Option<u32> {
+    Some(server.starts.saturating_sub(1)).filter(|count| *count > 0)
+}
+
+/// A closed circuit is how it should be, and so nothing to look at.
+fn circuit_cell(circuit: Circuit) -> Line {
+    match circuit {
+        Circuit::Closed => Line::default(),
+        Circuit::Open { left } => {
+            Line::of(Label::Error, format!("open for {}", show_duration(left)))
+        }
+        Circuit::HalfOpen => Line::of(Label::Warning, circuit.as_str()),
+    }
+}
+
+fn past_error(past: &PastFault) -> String {
+    let at = local_time(past.at.as_secs_f64());
+    format!("last error, {at}: {}", past.fault.message())
+}
+
+fn last(lines: &[String], count: usize) -> &[String] {
+    lines.get(lines.len().saturating_sub(count)..).unwrap_or_default()
 }
 
 /// A server in JSON.
@@ -67,12 +133,20 @@ pub fn json(server: &ServerStatus) -> Value {
         ServerState::Failed(fault) => Some(fault::object(fault)),
         _ => None,
     };
+    let last_error = server.last_error.as_ref().map(|past| {
+        json!({ "time": rfc3339(past.at.as_secs_f64()), "error": fault::object(&past.fault) })
+    });
+    let circuit_open = match server.circuit {
+        Circuit::Open { left } => Some(millis(left)),
+        Circuit::Closed | Circuit::HalfOpen => None,
+    };
     json!({
         "name": server.name,
         "description": server.description,
         "status": server.state.as_str(),
         "era": server.era.map(crate::model::Era::as_str),
         "protocol": server.protocol,
+        "supported_versions": server.supported_versions,
         "transport": server.transport,
         "endpoint": server.endpoint,
         "confinement": server.confinement,
@@ -86,14 +160,29 @@ pub fn json(server: &ServerStatus) -> Value {
         "server_info": server.server_info,
         "capabilities": server.capabilities,
         "instructions": server.instructions,
+        "starts": server.starts,
+        "uptime_ms": server.uptime.map(millis),
+        "last_error": last_error,
+        "weight": server.weight,
+        "circuit": server.circuit.as_str(),
+        "circuit_open_ms": circuit_open,
         "warnings": server.warnings,
         "stderr": server.stderr_tail,
         "error": error,
     })
 }
 
-/// Everything about a server, for people.
-pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
+/// A server and its entry in JSON.
+pub fn json_detail(server: &ServerStatus, entry: Option<&Entry<'_>>) -> Value {
+    let mut value = json(server);
+    if let (Some(fields), Some(entry)) = (value.as_object_mut(), entry) {
+        fields.extend(entry.json());
+    }
+    value
+}
+
+/// Everything about a server and its entry, for people.
+pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usize>) -> Page {
     let mut page = Page::default();
     page.push(
         Line::of(Label::Name, &server.name)
@@ -115,13 +204,25 @@ pub fn page(server: &ServerStatus, width: Option<usize>) -> Page {
         }
     }
     facts(&mut page, server, width);
+    if let Some(entry) = entry {
+        entry.facts(&mut page, width);
+        if let Some(report) = entry.pins.filter(|report| !report.servers.is_empty()) {
+            page.heading("Changed since it was pinned");
+            for changed in &report.servers {
+                super::pins::parts(&mut page, &changed.changes);
+            }
+        }
+    }
     if let Some(instructions) = &server.instructions {
         page.heading("Instructions for models");
-        page.paragraph(Label::Plain, 2, instructions, width);
+        page.paragraph(Label::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
+    }
+    if let Some(entry) = entry {
+        page.append(super::findings::page(entry.instructions, width));
     }
     if let Some(capabilities) = &server.capabilities {
         page.heading("Capabilities");
-        page.text(Label::Plain, 2, &json_text::pretty(capabilities));
+        page.text(Label::Plain, 2, &shorten(&json_text::pretty(capabilities), MAX_CAPABILITIES));
     }
     if !server.warnings.is_empty() {
         page.heading("Warnings");
@@ -161,6 +262,11 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
             None => p.clone(),
         }),
     );
+    fact("speaks", Some(server.supported_versions.join(", ")));
+    let extensions = server.capabilities.as_ref().and_then(|all| all.get("extensions"));
+    let extensions = extensions.and_then(Value::as_object);
+    let names = extensions.map(|all| all.keys().take(20).cloned().collect::<Vec<_>>().join(", "));
+    fact("extensions", names);
     fact("pid", server.pid.map(|pid| pid.to_string()));
     fact("memory", server.memory.map(show_size));
     fact("connect", server.connect.map(show_duration));
@@ -174,6 +280,20 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     .flatten()
     .collect();
     fact("offers", Some(counts.join(", ")));
+    fact("uptime", server.uptime.filter(|uptime| *uptime >= WORTH_TELLING).map(show_duration));
+    fact("restarts", restarts(server).map(|count| count.to_string()));
+    let circuit = match server.circuit {
+        Circuit::Open { left } => format!("circuit open for another {}", show_duration(left)),
+        other => format!("circuit {}", other.as_str()),
+    };
+    fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
+    fact(
+        "last error",
+        server.last_error.as_ref().filter(|_| !is_failed(server)).map(|past| {
+            let at = local_time(past.at.as_secs_f64());
+            format!("{at}: {}", past.fault.message())
+        }),
+    );
 }
 
 /// What asking servers for a sign of life failed with, when it did.
@@ -219,8 +339,6 @@ fn state_label(state: &ServerState) -> Label {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use insta::assert_snapshot;
 
     use super::*;
@@ -237,6 +355,7 @@ mod tests {
             confinement: Vec::new(),
             era: Some(Era::Legacy),
             protocol: Some("2025-11-25".to_owned()),
+            supported_versions: Vec::new(),
             server_info: Some(json!({ "name": "gh", "version": "1.2" })),
             capabilities: Some(json!({ "tools": {} })),
             instructions: Some("Search first.\u{1b}[2J".to_owned()),
@@ -247,6 +366,11 @@ mod tests {
             tools: Some(26),
             resources: None,
             prompts: Some(1),
+            starts: 1,
+            uptime: None,
+            last_error: None,
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: Vec::new(),
             stderr_tail: vec!["listening".to_owned()],
         }
@@ -281,7 +405,7 @@ mod tests {
     }
 
     fn shown(width: usize) -> String {
-        Palette::default().page(&table(&[ready(), failed()], Some(width)))
+        Palette::default().page(&table(&[ready(), failed()], false, Some(width)))
     }
 
     #[test]
@@ -317,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_whole() {
-        assert_snapshot!(Palette::default().page(&page(&ready(), Some(80))), @r#"
+        assert_snapshot!(Palette::default().page(&page(&ready(), None, Some(80))), @r#"
         github  ready
 
           Issues and code
@@ -343,7 +467,7 @@ mod tests {
         The end of its stderr
           listening
         "#);
-        assert_snapshot!(Palette::default().page(&page(&failed(), Some(80))), @r"
+        assert_snapshot!(Palette::default().page(&page(&failed(), None, Some(80))), @r"
         browser  failed
 
         Failure
@@ -378,7 +502,7 @@ mod tests {
             .detail("command: x")
             .hint("allow it with: toolhost trust mcp.yaml");
         let status = ServerStatus { state: ServerState::Failed(fault), ..failed() };
-        let page = Palette::default().page(&table(std::slice::from_ref(&status), Some(80)));
+        let page = Palette::default().page(&table(std::slice::from_ref(&status), false, Some(80)));
         assert!(page.contains("denied: not trusted yet"), "{page}");
         assert!(page.contains("hint: allow it with"), "{page}");
         assert!(!page.contains("command: x"), "{page}");

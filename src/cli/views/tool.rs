@@ -11,7 +11,7 @@ use crate::cli::output::{Label, Line, Page, caret, json as json_text};
 use crate::host::example::{self, resolve, type_of};
 use crate::host::limits::Limits;
 use crate::host::policy::Decision;
-use crate::model::{Annotations, Origin, ToolDefinition, ToolStatus};
+use crate::model::{Annotations, Origin, Pinned, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;
 
@@ -64,6 +64,12 @@ pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
         }
         fields.insert("decision".to_owned(), outcome::decision_json(decision));
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
+        let changed = match &tool.pinned {
+            Pinned::Changed(fault) => fault.detail_lines(),
+            Pinned::No | Pinned::Same => &[],
+        };
+        let pin = json!({ "state": tool.pinned.as_str(), "difference": changed });
+        fields.insert("pin".to_owned(), pin);
         let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
         if let Some(raw) = tool.raw_value() {
@@ -137,6 +143,10 @@ fn facts(page: &mut Page, tool: &ToolDefinition, decision: &Decision, width: Opt
             page.fact("approval", Label::Error, &format!("a call is refused by {why}"), width);
         }
     }
+    if !matches!(tool.pinned, Pinned::No) {
+        let label = if matches!(tool.pinned, Pinned::Same) { Label::Plain } else { Label::Warning };
+        page.fact("pin", label, tool.pinned.as_str(), width);
+    }
     // Never broken into lines, so that it can be copied.
     page.fact("fingerprint", Label::Dim, &fingerprint::fingerprint(tool), None);
 }
@@ -169,6 +179,14 @@ fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
     }
     if let Some(fault) = &tool.unavailable {
         page.paragraph(Label::Plain, 2, &fault.to_string(), width);
+        if let Some(hint) = fault.hint_text() {
+            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+        }
+    }
+    if let Pinned::Changed(fault) = &tool.pinned {
+        for line in fault.detail_lines() {
+            page.push(Line::plain(line).indented(2));
+        }
         if let Some(hint) = fault.hint_text() {
             page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
         }

@@ -8,7 +8,8 @@ use url::Url;
 
 use super::{FileContext, Findings, auth};
 use crate::config::node::Node;
-use crate::config::spec::Endpoint;
+use crate::config::socket;
+use crate::config::spec::{Endpoint, HttpTransport};
 use crate::model::Problem;
 
 /// The spellings of `url`.
@@ -30,38 +31,47 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
             findings.problems.push(problem.at(entry.place()));
             None
         }
-        (Some(url), None) if transport == Some("stdio") => {
-            findings.error(url.place(), "a stdio server needs 'command', not 'url'");
-            None
-        }
-        (None, Some(program)) if transport == Some("http") => {
-            findings.error(program.place(), "an http server needs 'url', not 'command'");
-            None
-        }
-        (Some(url), None) => http(entry, url, file, findings),
-        (None, Some(program)) => stdio(entry, program, file, findings),
+        (Some(url), None) => match transport {
+            Some(Named::Stdio) => {
+                findings.error(url.place(), "a stdio server needs 'command', not 'url'");
+                None
+            }
+            Some(Named::Http(transport)) => http(entry, url, transport, file, findings),
+            None => http(entry, url, HttpTransport::Auto, file, findings),
+        },
+        (None, Some(program)) => match transport {
+            Some(Named::Http(transport)) => {
+                let word = if transport == HttpTransport::Sse { "sse" } else { "http" };
+                let message = format!("an {word} server needs 'url', not 'command'");
+                findings.error(program.place(), message);
+                None
+            }
+            Some(Named::Stdio) | None => stdio(entry, program, file, findings),
+        },
     }
 }
 
 /// A finding says what is wrong.
 struct Told;
 
-/// The transport the entry names, if it names one: `stdio` or `http`.
-fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<&'static str>, Told> {
+/// The transport an entry names.
+#[derive(Clone, Copy)]
+enum Named {
+    Stdio,
+    Http(HttpTransport),
+}
+
+/// The transport the entry names, if it names one.
+fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<Named>, Told> {
     let Some((_, node)) = entry.get_any(&["transport", "type"]) else { return Ok(None) };
     match findings.take(node.as_text()).ok_or(Told)? {
-        "stdio" => Ok(Some("stdio")),
-        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => Ok(Some("http")),
-        "sse" => {
-            let problem = Problem::error(
-                "the transport sse was replaced by streamable http and is not spoken here",
-            )
-            .hint("most servers answer streamable http at the same address: set type: http");
-            findings.problems.push(problem.at(node.place()));
-            Err(Told)
+        "stdio" => Ok(Some(Named::Stdio)),
+        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => {
+            Ok(Some(Named::Http(HttpTransport::Streamable)))
         }
+        "sse" => Ok(Some(Named::Http(HttpTransport::Sse))),
         other => {
-            let message = format!("'{other}' is no transport; it is one of stdio, http");
+            let message = format!("'{other}' is no transport; it is one of stdio, http, sse");
             findings.error(node.place(), message);
             Err(Told)
         }
@@ -71,31 +81,12 @@ fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<&'static st
 fn http(
     entry: &Node,
     node: &Node,
+    transport: HttpTransport,
     file: &FileContext<'_>,
     findings: &mut Findings,
 ) -> Option<Endpoint> {
     let text = findings.take(node.as_text())?;
-    let url = match Url::parse(text) {
-        Ok(url) => url,
-        Err(why) => {
-            findings.error(node.place(), format!("this is no URL: {why}"));
-            return None;
-        }
-    };
-    match url.scheme() {
-        "http" | "https" if url.host().is_some() => {}
-        "unix" => {
-            findings.error(node.place(), "unix sockets are not in this version yet");
-            return None;
-        }
-        other => {
-            findings.error(
-                node.place(),
-                format!("the scheme '{other}' is not spoken; use http or https"),
-            );
-            return None;
-        }
-    }
+    let (url, socket) = address(text, node, transport, file, findings)?;
     if !url.username().is_empty() || url.password().is_some() {
         let problem = Problem::error("a URL must not carry a user name or a password");
         findings
@@ -114,7 +105,43 @@ fn http(
     let secret = !matches!(auth, crate::config::spec::AuthSpec::None)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     auth::check_transport(&url, secret, node, findings);
-    Some(Endpoint::Http { url, headers, auth })
+    Some(Endpoint::Http { url, socket, transport, headers, auth })
+}
+
+/// Where the server is: the address to ask for, and the socket to ask over.
+fn address(
+    text: &str,
+    node: &Node,
+    transport: HttpTransport,
+    file: &FileContext<'_>,
+    findings: &mut Findings,
+) -> Option<(Url, Option<PathBuf>)> {
+    if socket::is_one(text) {
+        return match socket::read(text, &file.base_dir, transport) {
+            Ok(address) => Some((address.url, Some(address.socket))),
+            Err((why, hint)) => {
+                findings.problems.push(Problem::error(why).hint(hint).at(node.place()));
+                None
+            }
+        };
+    }
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(why) => {
+            findings.error(node.place(), format!("this is no URL: {why}"));
+            return None;
+        }
+    };
+    match url.scheme() {
+        "http" | "https" if url.host().is_some() => Some((url, None)),
+        other => {
+            findings.error(
+                node.place(),
+                format!("the scheme '{other}' is not spoken; use http, https or unix"),
+            );
+            None
+        }
+    }
 }
 
 fn stdio(

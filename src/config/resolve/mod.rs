@@ -91,15 +91,24 @@ impl<'a> Gathered<'a> {
                 name: name.to_owned(),
                 role,
                 problem,
+                declares: Vec::new(),
             });
         }
         in_service
     }
 
+    /// Remembers which tools the entry that went out of service last would have offered.
+    fn declared(&mut self, tools: Vec<String>) {
+        if let Some(entry) = self.configuration.disabled.last_mut() {
+            entry.declares = tools;
+        }
+    }
+
     /// Puts an entry out of service without calling that a problem.
     fn switched_off(&mut self, name: &str, role: FileRole, place: Place) {
         let problem = Problem::warning("switched off in the file").at(place).entry(name);
-        self.configuration.disabled.push(DisabledEntry { name: name.to_owned(), role, problem });
+        let (name, declares) = (name.to_owned(), Vec::new());
+        self.configuration.disabled.push(DisabledEntry { name, role, problem, declares });
     }
 }
 

@@ -7,8 +7,10 @@ use crate::config::expand::has_reference;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
-use crate::config::spec::{AuthSpec, Endpoint, FileRole, ProtocolChoice, ServerSpec, Trust};
-use crate::config::trust;
+use crate::config::spec::{
+    AuthSpec, Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
+};
+use crate::config::{socket, trust};
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
 
 /// Resolves a whole file of servers.
@@ -117,6 +119,7 @@ fn server(
     }
     if is_off(&entry, &mut findings) && findings.problems.is_empty() {
         gathered.switched_off(name, FileRole::Servers, place);
+        gathered.declared(declared_names(&entry));
         return;
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
@@ -133,7 +136,16 @@ fn server(
     });
     if gathered.settle(name, FileRole::Servers, findings) {
         gathered.configuration.servers.extend(spec);
+    } else {
+        gathered.declared(declared_names(&entry));
     }
+}
+
+/// The names under `provides_tools`, as far as they can be read.
+fn declared_names(entry: &Node) -> Vec<String> {
+    let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
+    let names = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
+    names.filter_map(|(_, name)| name.as_scalar_text().ok()).collect()
 }
 
 fn resolve(
@@ -158,6 +170,7 @@ fn resolve(
         roots: Vec::new(),
         routing_weight: None,
         dev: false,
+        drift: None,
         provides_tools: Vec::new(),
         retries: 0,
         requires_approval: false,
@@ -180,6 +193,13 @@ fn resolve(
                 let words = "auto, legacy, 2026-07-28";
                 let choice = findings.take(one_of(value, "protocol", words, protocol));
                 spec.protocol = choice.unwrap_or_default();
+                let sse = HttpTransport::Sse;
+                if spec.protocol == ProtocolChoice::Modern
+                    && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
+                {
+                    let message = "the transport sse ended before this protocol; it is legacy";
+                    findings.error(value.place(), message);
+                }
             }
             "timeout" => spec.timeout = findings.take(limit(value)),
             "max_total" => spec.max_total = findings.take(limit(value)),
@@ -192,6 +212,9 @@ fn resolve(
             "roots" => spec.roots = roots(value, file, findings),
             "routing_weight" => spec.routing_weight = findings.take(weight(value)),
             "dev" => spec.dev = findings.take(value.as_bool()).unwrap_or_default(),
+            "drift" => {
+                spec.drift = findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
+            }
             "retries" => spec.retries = findings.take(retries(value)).unwrap_or_default(),
             "requires_approval" => {
                 spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
@@ -360,7 +383,7 @@ struct Said {
 
 impl Said {
     fn by(entry: &Node) -> Self {
-        const KEYS: [&str; 9] = [
+        const KEYS: [&str; 11] = [
             "command",
             "args",
             "server_path",
@@ -370,6 +393,8 @@ impl Said {
             "headers",
             "auth",
             "sandbox",
+            "dev",
+            "drift",
         ];
         let own: serde_json::Map<_, _> = entry
             .entries()
@@ -388,7 +413,8 @@ impl Said {
     }
 }
 
-/// A program is asked about, and so is an address that would receive credentials.
+/// A program is asked about, and so is an address that would receive credentials, and a socket:
+/// who listens there knows the user by it, and may do whatever the user may ask for.
 fn decide(
     spec: &ServerSpec,
     said: &Said,
@@ -411,14 +437,20 @@ fn decide(
             lines.extend(trust::program_lines(&argv, file));
             lines
         }
-        Endpoint::Http { url, headers, auth } => {
+        Endpoint::Http { url, socket, headers, auth, .. } => {
             let bearer = matches!(auth, AuthSpec::Bearer { .. });
-            if headers.is_empty() && !bearer && said.address.is_none() {
+            if headers.is_empty() && !bearer && said.address.is_none() && socket.is_none() {
                 return Trust::Trusted;
             }
             // What the variable holds is not shown and not kept.
-            let address = said.address.as_deref().unwrap_or(url.as_str());
-            let mut lines = vec![format!("address: {address}")];
+            let mut lines = vec![match (&said.address, socket) {
+                (Some(written), _) => format!("address: {written}"),
+                (None, Some(socket)) => format!("address: {}", socket::show(socket, url)),
+                (None, None) => format!("address: {url}"),
+            }];
+            if socket.is_some() {
+                lines.push("speaks over a local socket, with your rights".to_owned());
+            }
             if !headers.is_empty() {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 lines.push(format!("sends headers: {}", names.join(", ")));
@@ -433,6 +465,10 @@ fn decide(
             lines
         }
     };
+    let mut lines = lines;
+    if spec.drift() != Drift::Block {
+        lines.push("changes of its pinned tools do not block calls".to_owned());
+    }
     let parts = [&["server".to_owned(), said.text.clone()], &lines[..]].concat();
     gathered.gate.decide(&spec.name, file, &parts, &lines)
 }

@@ -36,7 +36,7 @@ async fn a_registered_tool_is_like_any_other_until_it_is_taken_away() {
     let changes = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&changes);
     let sink = EventSink::new(move |event| {
-        if matches!(event, Event::ListChanged { owner: ListOwner::Program }) {
+        if matches!(event, Event::ListChanged { owner: ListOwner::Program, .. }) {
             seen.fetch_add(1, Ordering::Relaxed);
         }
     });

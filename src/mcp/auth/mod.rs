@@ -29,11 +29,13 @@
 mod discovery;
 mod engine;
 mod fault;
+pub mod file;
 mod http;
 mod jwt;
 mod login;
 mod program;
 mod renewal;
+mod seal;
 mod token;
 pub mod vault;
 
@@ -44,8 +46,10 @@ use secrecy::SecretString;
 use url::Url;
 
 pub use engine::OAuth;
+pub use file::FileVault;
 pub use http::Reach;
 pub use jwt::Algorithm;
+pub use seal::VARIABLE as KEY_VARIABLE;
 pub use vault::{MemoryVault, Vault};
 
 use crate::model::Browser;

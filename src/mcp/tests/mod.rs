@@ -18,7 +18,7 @@ use super::connection::{ConnectOptions, Connection, Opener, RequestOptions};
 use super::lifecycle::MODERN;
 use super::wire::Wire;
 use crate::config::spec::ProtocolChoice;
-use crate::model::{EventSink, Fault, NoInbox, Phase, TrafficSink};
+use crate::model::{EventSink, Fault, NoInbox, Phase};
 use peer::{Peer, wire};
 
 /// The limit on starting in these tests.
@@ -34,7 +34,6 @@ fn options() -> ConnectOptions {
         roots: Vec::new(),
         events: EventSink::nowhere(),
         inbox: Arc::new(NoInbox),
-        traffic: TrafficSink::off(),
     }
 }
 

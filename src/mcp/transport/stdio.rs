@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, Frame, MESSAGE_LIMIT, Vitals, Wire};
 use crate::model::{Era, Fault};
 use crate::util::confine::{Cause, Confinement};
@@ -41,6 +42,7 @@ pub struct StdioWire {
     closing: CancellationToken,
     pid: u32,
     grace: Grace,
+    tracer: Tracer,
 }
 
 struct Reader {
@@ -55,7 +57,7 @@ struct Reader {
 }
 
 impl StdioWire {
-    /// Starts the server, within `confinement` when there is one.
+    /// Starts the server, within `confinement` when there is one; `tracer` is told every line.
     ///
     /// # Errors
     /// What the system said when the program could not be started, or why it cannot be confined.
@@ -63,6 +65,7 @@ impl StdioWire {
         program: &Program,
         confinement: Option<&Confinement>,
         grace: Grace,
+        tracer: Tracer,
     ) -> Result<Self, StartError> {
         let mut process = match confinement {
             None => Process::start(program)?,
@@ -71,7 +74,8 @@ impl StdioWire {
         let stderr = Arc::new(StdMutex::new(Tail::default()));
         let stderr_done = CancellationToken::new();
         if let Some(pipe) = process.stderr.take() {
-            tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), stderr_done.clone()));
+            let lines = StderrLines::new(tracer.clone());
+            tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
         Ok(Self {
             stdin: Mutex::new(process.stdin.take()),
@@ -89,6 +93,7 @@ impl StdioWire {
             stderr_done,
             closing: CancellationToken::new(),
             grace,
+            tracer,
         })
     }
 
@@ -164,6 +169,8 @@ impl Wire for StdioWire {
             let Some(mut pipe) = stdin.take() else {
                 return Err(Fault::unreachable("the connection is closed"));
             };
+            // Before it is written: its answer may be here before the write returns.
+            self.tracer.sent(&frame.bytes, frame.call.as_ref());
             let mut line = Vec::with_capacity(frame.bytes.len() + 1);
             line.extend_from_slice(&frame.bytes);
             line.push(b'\n');
@@ -194,14 +201,17 @@ impl Wire for StdioWire {
                 return Arrival::Closed(fault.clone());
             }
             if let Some(line) = reader.next_line() {
+                self.tracer.received(&line, None);
                 return Arrival::Message { bytes: line, stream_of: None };
             }
             if reader.buffer.len() > MESSAGE_LIMIT {
                 reader.buffer = BytesMut::new();
-                reader.closed = Some(Fault::protocol(format!(
+                let fault = Fault::protocol(format!(
                     "limit: a message is larger than {} MiB",
                     MESSAGE_LIMIT >> 20
-                )));
+                ));
+                self.tracer.closed(fault.message());
+                reader.closed = Some(fault);
                 continue;
             }
             let drain_until = reader.drain_until;
@@ -224,11 +234,15 @@ impl Wire for StdioWire {
                 }
                 Woken::Read(_) | Woken::Exited(Err(_)) | Woken::Drained => {
                     let fault = self.obituary(reader).await;
+                    // An answer without its line end is still an answer.
+                    reader.scanned = 0;
+                    let bytes = reader.buffer.split().freeze();
+                    if !bytes.is_empty() {
+                        self.tracer.received(&bytes, None);
+                    }
+                    self.tracer.closed(fault.message());
                     reader.closed = Some(fault);
-                    if !reader.buffer.is_empty() {
-                        // An answer without its line end is still an answer.
-                        reader.scanned = 0;
-                        let bytes = reader.buffer.split().freeze();
+                    if !bytes.is_empty() {
                         return Arrival::Message { bytes, stream_of: None };
                     }
                 }
@@ -255,7 +269,9 @@ impl Wire for StdioWire {
         reader.stdout = None;
         reader.closed.get_or_insert_with(|| Fault::unreachable("the connection is closed"));
         if let Some(process) = reader.process.take() {
-            process.end(self.grace).await;
+            let status = process.end(self.grace).await;
+            let status = status.map(|status| format!("; the process {}", show_exit(status)));
+            self.tracer.closed(&format!("ended by toolhost{}", status.unwrap_or_default()));
         }
     }
 }
@@ -284,12 +300,19 @@ async fn sleep_until(instant: Option<Instant>) {
     }
 }
 
-async fn drain_stderr(mut pipe: ChildStderr, tail: Arc<StdMutex<Tail>>, done: CancellationToken) {
+async fn drain_stderr(
+    mut pipe: ChildStderr,
+    tail: Arc<StdMutex<Tail>>,
+    mut lines: StderrLines,
+    done: CancellationToken,
+) {
     let mut chunk = vec![0; 16 * 1024];
     while let Ok(n) = pipe.read(&mut chunk).await {
         let Some(bytes) = chunk.get(..n).filter(|b| !b.is_empty()) else { break };
         tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        lines.push(bytes);
     }
+    lines.flush();
     done.cancel();
 }
 
@@ -302,6 +325,10 @@ mod tests {
     use crate::model::FaultKind;
 
     fn server(script: &str) -> StdioWire {
+        traced(script, Tracer::off())
+    }
+
+    fn traced(script: &str, tracer: Tracer) -> StdioWire {
         let program = Program {
             path: "/bin/sh".into(),
             args: vec!["-c".into(), script.into()],
@@ -309,11 +336,12 @@ mod tests {
             cwd: "/".into(),
             stdin: true,
         };
-        StdioWire::start(&program, None, Grace::default()).unwrap()
+        StdioWire::start(&program, None, Grace::default(), tracer).unwrap()
     }
 
     fn frame(text: &str) -> Frame {
-        Frame { bytes: Bytes::copy_from_slice(text.as_bytes()), kind: FrameKind::Response }
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        Frame { bytes, kind: FrameKind::Response, call: None }
     }
 
     async fn message(wire: &StdioWire) -> String {
@@ -381,5 +409,44 @@ mod tests {
         let fault = closed(&wire).await;
         assert!(fault.message().starts_with("limit:"), "{}", fault.message());
         wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_crosses_is_traced_byte_for_byte() {
+        use crate::mcp::tracer::tests::captured;
+        use crate::model::traffic::{Direction, Passed};
+        let (tracer, kept) = captured();
+        let script = r#"read line; echo 'warming up' >&2; printf 'hello \033[1m\n'; echo "$line"; printf '\377'"#;
+        tracer.opened("sh");
+        let wire = traced(script, tracer);
+        wire.send(frame(r#"{"jsonrpc":"2.0","id":1,"method":"ping" }"#)).await.unwrap();
+        while !matches!(wire.receive().await, Arrival::Closed(_)) {}
+        wire.close().await;
+        let mut seen: Vec<String> = kept
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|traffic| match &traffic.what {
+                Passed::Message { direction, bytes, .. } => {
+                    let way = if *direction == Direction::Sent { "->" } else { "<-" };
+                    format!("{way} {}", bytes.escape_ascii())
+                }
+                other => format!("{other:?}"),
+            })
+            .collect();
+        // Two pipes have no common order.
+        seen.sort();
+        assert_eq!(
+            seen,
+            [
+                r#"-> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
+                r"<- \xff",
+                r#"<- {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
+                r#"Closed("the process exited with 0")"#,
+                r#"Noise("hello \u{1b}[1m")"#,
+                r#"Opened("sh")"#,
+                r#"Stderr("warming up")"#,
+            ]
+        );
     }
 }

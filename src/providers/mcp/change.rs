@@ -1,36 +1,49 @@
-//! A definition that changed between being listed and being called is not called.
+//! A definition that changed between being listed and being called is not called, unless the entry
+//! says otherwise.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::catalogue::changes;
+use crate::config::spec::Drift;
 use crate::model::{Fault, ToolDefinition};
 
-/// Refuses a call whose tool is not what was listed.
+/// The most lines of a difference in a failure.
+const LINES: usize = 30;
+
+/// What it means that the tool which is called is not what was listed. Gives what to warn about.
 ///
 /// # Errors
-/// A fault of kind denied that shows each changed part, before and after.
-pub fn refuse_if_changed(before: &ToolDefinition, after: &ToolDefinition) -> Result<(), Fault> {
+/// With [`Drift::Block`], a fault of kind denied that shows the difference.
+pub fn judge(
+    before: &ToolDefinition,
+    after: &ToolDefinition,
+    drift: Drift,
+) -> Result<Vec<String>, Fault> {
     let (Some(old), Some(new)) = (before.raw_value(), after.raw_value()) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
-    let changes: Vec<String> =
-        ["title", "description", "inputSchema", "outputSchema", "annotations"]
-            .into_iter()
-            .filter(|key| old.get(key) != new.get(key))
-            .flat_map(|key| {
-                [
-                    format!("- {key}: {}", show(old.get(key))),
-                    format!("+ {key}: {}", show(new.get(key))),
-                ]
-            })
-            .collect();
-    if changes.is_empty() {
-        return Ok(());
+    if drift == Drift::Allow {
+        return Ok(Vec::new());
     }
-    Err(Fault::denied(format!("drift: the tool '{}' changed after it was listed", after.name))
-        .details(changes)
-        .hint("look at it with `toolhost inspect`; `dev: true` in the server's entry lets changes pass"))
+    let found = changes::between(&without_nulls(old), &without_nulls(new));
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let what = format!(
+        "drift: the tool '{}' changed after it was listed ({})",
+        after.name,
+        changes::names(&found)
+    );
+    let lines = changes::lines(&found, LINES);
+    if drift == Drift::Warn {
+        let first = format!("{what} (`drift: warn` lets it pass)");
+        return Ok(std::iter::once(first).chain(lines).collect());
+    }
+    Err(Fault::denied(what)
+        .details(lines)
+        .hint("look at it with `toolhost inspect`; `drift: warn` in the server's entry lets changes pass"))
 }
 
 /// The same definition without what says which arguments travel as headers too: that concerns the
@@ -48,12 +61,12 @@ pub fn beside_headers(definition: &ToolDefinition) -> ToolDefinition {
     plain
 }
 
-fn show(value: Option<&Value>) -> String {
-    let text = value.map_or_else(|| "(none)".to_owned(), ToString::to_string);
-    match text.char_indices().nth(300) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
+/// A part that is null is a part that is not there.
+fn without_nulls(mut definition: Value) -> Value {
+    if let Value::Object(parts) = &mut definition {
+        parts.retain(|_, part| !part.is_null());
     }
+    definition
 }
 
 #[cfg(test)]
@@ -72,9 +85,9 @@ mod tests {
 
     #[test]
     fn the_same_definition_passes() {
-        let before = tool(&json!({ "name": "t", "description": "x", "_meta": 1 }));
+        let before = tool(&json!({ "name": "t", "description": "x", "_meta": 1, "title": null }));
         let after = tool(&json!({ "description": "x", "name": "t", "_meta": 2 }));
-        assert!(refuse_if_changed(&before, &after).is_ok());
+        assert_eq!(judge(&before, &after, Drift::Block).unwrap(), [""; 0]);
     }
 
     #[test]
@@ -85,20 +98,21 @@ mod tests {
         };
         let before = with(json!({ "type": "string" }));
         let after = with(json!({ "type": "string", "x-mcp-header": "Region" }));
-        assert!(refuse_if_changed(&before, &after).is_err());
+        assert!(judge(&before, &after, Drift::Block).is_err());
         let (before, after) = (beside_headers(&before), beside_headers(&after));
-        assert!(refuse_if_changed(&before, &after).is_ok());
+        assert!(judge(&before, &after, Drift::Block).is_ok());
     }
 
     #[test]
-    fn a_changed_one_is_refused_with_both_sides() {
+    fn a_changed_one_is_refused_with_both_sides_unless_the_entry_lets_it_pass() {
         let before = tool(&json!({ "name": "t", "description": "reads" }));
         let after = tool(&json!({ "name": "t", "description": "deletes" }));
-        let fault = refuse_if_changed(&before, &after).unwrap_err();
+        let fault = judge(&before, &after, Drift::Block).unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Denied);
-        assert_eq!(
-            fault.detail_lines(),
-            ["- description: \"reads\"", "+ description: \"deletes\""]
-        );
+        assert_eq!(fault.detail_lines(), ["description:", "  -reads", "  +deletes"]);
+        let warnings = judge(&before, &after, Drift::Warn).unwrap();
+        assert_eq!(warnings.len(), 4);
+        assert!(warnings[0].contains("changed after it was listed (description)"), "{warnings:?}");
+        assert_eq!(judge(&before, &after, Drift::Allow).unwrap(), [""; 0]);
     }
 }

@@ -9,17 +9,22 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use secrecy::ExposeSecret as _;
 
+use tokio::time::Instant;
+
 use super::McpSetup;
 use crate::config::environment::Environment;
-use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::config::socket;
+use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
-use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire};
+use crate::mcp::tracer::Tracer;
+use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
 use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
+use crate::provider::permit;
 use crate::providers::confinement;
-use crate::util::process::{Grace, Program, ResolveError, resolve};
+use crate::util::process::{Grace, Process, Program, ResolveError, StartError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
 const START: Duration = Duration::from_secs(30);
@@ -32,21 +37,69 @@ const PASSED_ON: [&str; 10] =
 ///
 /// # Errors
 /// Why it cannot be started or reached, or does not agree.
-pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, Fault> {
+pub async fn connect(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    tracer: &Tracer,
+) -> Result<Opened, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
-    let (open, key) = opener(spec, setup).map_err(named)?;
+    let begun = Instant::now();
+    let limit = spec.start_timeout.unwrap_or(START);
+    let newer = way(spec, setup, tracer, false).map_err(named)?;
+    let fault = match open(&newer, spec, setup, limit).await {
+        Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
+        Err(fault) => fault,
+    };
+    if !(is_open(spec) && may_be_older(&fault)) {
+        return Err(fault);
+    }
+    let older = way(spec, setup, tracer, true).map_err(named)?;
+    match open(&older, spec, setup, limit.saturating_sub(begun.elapsed())).await {
+        Ok(connection) => {
+            connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
+            Ok(Opened { connection, transport: older.transport })
+        }
+        Err(second) => {
+            Err(fault.detail(format!("HTTP+SSE was tried as well: {}", second.message())))
+        }
+    }
+}
+
+/// A connection, and by what it was made.
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
+    pub transport: &'static str,
+}
+
+/// One way to reach a server.
+struct Way {
+    /// Opens a wire.
+    open: Opener,
+    /// What its era is remembered by.
+    key: String,
+    transport: &'static str,
+    protocol: ProtocolChoice,
+}
+
+async fn open(
+    way: &Way,
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    start_timeout: Duration,
+) -> Result<Connection, Fault> {
     let options = ConnectOptions {
         server: spec.name.clone(),
-        protocol: spec.protocol,
-        remembered: setup.eras.recall(&key),
-        start_timeout: spec.start_timeout.unwrap_or(START),
+        protocol: way.protocol,
+        remembered: setup.eras.recall(&way.key),
+        start_timeout,
         probe_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
         roots: spec.roots.clone(),
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
-        traffic: setup.traffic.clone(),
     };
-    let connection = Connection::open(&open, options).await.map_err(|fault| {
+    let connection = Connection::open(&way.open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {
             (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
                 fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
@@ -55,57 +108,57 @@ pub async fn connect(spec: &ServerSpec, setup: &McpSetup) -> Result<Connection, 
         }
     })?;
     // What a file insists on says nothing about the next entry with the same command.
-    if spec.protocol == ProtocolChoice::Auto {
-        setup.eras.remember(&key, connection.agreement.era);
+    if way.protocol == ProtocolChoice::Auto {
+        setup.eras.remember(&way.key, connection.agreement.era);
     }
     Ok(connection)
 }
 
-/// What opens a wire to the endpoint, and the key its era is remembered by.
-fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault> {
+/// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
+/// statuses of the specification's rule for backwards compatibility.
+fn may_be_older(fault: &Fault) -> bool {
+    let status = fault.evidence().and_then(|evidence| evidence.get("http_status")?.as_u64());
+    matches!(status, Some(400 | 404 | 405))
+}
+
+/// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
+fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Result<Way, Fault> {
+    let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
+    let protocol = spec.protocol;
     match &spec.endpoint {
-        Endpoint::Stdio { command, args, env, env_keys, cwd } => {
-            let mut variables = environment(setup.environment.as_ref(), env_keys);
-            variables.extend(
-                env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())),
-            );
-            let path = variables.get("PATH").map(String::as_str);
-            let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
-            if !cwd.is_dir() {
-                let text = format!("its working directory '{}' does not exist", cwd.display());
-                return Err(Fault::unreachable(text));
-            }
-            let changed = modified(&program);
-            let mut parts = vec![program.to_str().unwrap_or_default(), changed.as_str()];
+        Endpoint::Stdio { args, cwd, .. } => {
+            let program = program(spec, setup.environment.as_ref())?;
+            let changed = modified(&program.path);
+            let mut parts = vec![program.path.to_str().unwrap_or_default(), changed.as_str()];
             parts.extend(args.iter().map(String::as_str));
             parts.push(cwd.to_str().unwrap_or_default());
             let key = era::key(&parts);
-            let program = Program {
-                path: program,
-                args: args.clone(),
-                env: variables,
-                cwd: cwd.clone(),
-                stdin: true,
-            };
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
+                tracer.opened(&place);
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
                     .transpose()?;
-                let wire = StdioWire::start(&program, confinement.as_ref(), Grace::default())
-                    .map_err(|error| {
-                        confinement::not_started(&error, |error| {
-                            format!("cannot start '{}': {error}", program.path.display())
-                        })
-                    })?;
+                let wire = StdioWire::start(
+                    &program,
+                    confinement.as_ref(),
+                    Grace::default(),
+                    tracer.clone(),
+                )
+                .map_err(|error| {
+                    let fault = not_started(&error, &program);
+                    tracer.closed(fault.message());
+                    fault
+                })?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
-            Ok((open, key))
+            Ok(Way { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, headers, auth } => {
+        Endpoint::Http { url, socket, transport, headers, auth } => {
             let target = HttpTarget {
                 url: url.clone(),
+                socket: socket.clone(),
                 headers: headers.clone(),
                 credentials: match auth {
                     AuthSpec::None => credentials::none(),
@@ -113,13 +166,88 @@ fn opener(spec: &ServerSpec, setup: &McpSetup) -> Result<(Opener, String), Fault
                 },
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),
+                tracer: tracer.clone(),
             };
-            let key = era::key(&[url.as_str()]);
-            let open: Opener =
-                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
-            Ok((open, key))
+            if *transport == HttpTransport::Sse || older {
+                // Its only lifecycle: there is nothing to find out.
+                let (key, protocol) = (era::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
+                let open: Opener = Arc::new(move || {
+                    tracer.opened(&place);
+                    Ok(Arc::new(SseWire::connect(target.clone())?) as Arc<dyn Wire>)
+                });
+                return Ok(Way { open, key, transport: "sse", protocol });
+            }
+            let open: Opener = Arc::new(move || {
+                tracer.opened(&place);
+                Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
+            });
+            let key = match socket {
+                Some(socket) => era::key(&[&socket::show(socket, url)]),
+                None => era::key(&[url.as_str()]),
+            };
+            Ok(Way { open, key, transport: self::transport(&spec.endpoint), protocol })
         }
     }
+}
+
+/// Whether the entry leaves it open which transport over HTTP its server speaks.
+fn is_open(spec: &ServerSpec) -> bool {
+    let modern = spec.protocol == ProtocolChoice::Modern;
+    !modern && matches!(spec.endpoint, Endpoint::Http { transport: HttpTransport::Auto, .. })
+}
+
+/// By what a server is reached, as far as its entry says.
+pub fn transport(endpoint: &Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Stdio { .. } => "stdio",
+        Endpoint::Http { transport: HttpTransport::Sse, .. } => "sse",
+        Endpoint::Http { socket: Some(_), .. } => "unix",
+        Endpoint::Http { .. } => "http",
+    }
+}
+
+/// The program of a server that is started, with all it will see.
+///
+/// # Errors
+/// Why it cannot be started; a usage fault for a server that is not started but reached.
+fn program(spec: &ServerSpec, surroundings: &dyn Environment) -> Result<Program, Fault> {
+    let Endpoint::Stdio { command, args, env, env_keys, cwd } = &spec.endpoint else {
+        return Err(Fault::usage(format!("the server '{}' is not started by toolhost", spec.name)));
+    };
+    let mut variables = environment(surroundings, env_keys);
+    variables.extend(env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())));
+    let path = variables.get("PATH").map(String::as_str);
+    let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
+    if !cwd.is_dir() {
+        let text = format!("its working directory '{}' does not exist", cwd.display());
+        return Err(Fault::unreachable(text));
+    }
+    let (args, cwd) = (args.clone(), cwd.clone());
+    Ok(Program { path: program, args, env: variables, cwd, stdin: true })
+}
+
+/// Starts the program of a server as for a connection, for whoever speaks to it instead of us.
+///
+/// # Errors
+/// When it was not trusted, cannot be started, or is not a server that is started.
+pub fn start(spec: &ServerSpec, environment: &dyn Environment) -> Result<Process, Fault> {
+    permit(&spec.trust)?;
+    let program = program(spec, environment)?;
+    let sandbox = confinement::of_server(spec, environment);
+    let started = match sandbox {
+        None => Process::start(&program).map_err(StartError::from),
+        Some(sandbox) => {
+            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
+            Process::start_confined(&program, &confinement, false)
+        }
+    };
+    started.map_err(|error| not_started(&error, &program))
+}
+
+fn not_started(error: &StartError, program: &Program) -> Fault {
+    confinement::not_started(error, |error| {
+        format!("cannot start '{}': {error}", program.path.display())
+    })
 }
 
 /// What the program of a server is confined to, in lines for people.
@@ -168,6 +296,7 @@ pub fn describe(endpoint: &Endpoint) -> String {
             let words = std::iter::once(command).chain(args);
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
+        Endpoint::Http { url, socket: Some(socket), .. } => socket::show(socket, url),
         Endpoint::Http { url, .. } => {
             let mut url = url.clone();
             if url.password().is_some() {
@@ -175,6 +304,17 @@ pub fn describe(endpoint: &Endpoint) -> String {
                 let _cannot = url.set_password(Some("***"));
             }
             url.to_string()
+        }
+    }
+}
+
+/// What a pin is bound to: the transport and the command line, or the address without whatever may
+/// differ from run to run.
+pub fn identity(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Stdio { .. } => format!("stdio {}", describe(endpoint)),
+        Endpoint::Http { url, .. } => {
+            format!("http {}{}", url.origin().ascii_serialization(), url.path())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An MCP server as a provider of tools.
+//! An MCP server as a provider of tools, and of what it offers beside them.
 //!
 //! Owns: one server's connection, its newest listing and its status. Connects when first needed,
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
@@ -6,9 +6,16 @@
 
 mod change;
 mod endpoint;
+mod health;
+mod offers;
 mod pace;
+mod patience;
+pub mod roots;
 mod slot;
 
+pub use endpoint::identity;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
@@ -20,13 +27,17 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
+use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, headers, listing, message};
 use crate::model::{
-    Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState, ServerStatus,
-    Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
+    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState,
+    ServerStatus, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
-use crate::provider::{Preview, Server, ToolProvider, permit};
+use crate::provider::{Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+pub use endpoint::{describe, start};
+use health::Health;
+use offers::Counts;
 use pace::Pace;
 use slot::Slot;
 
@@ -62,10 +73,14 @@ pub struct McpSetup {
 pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
+    /// One for all connections, so that what crosses them is numbered in one row.
+    tracer: Tracer,
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
-    known: StdMutex<Known>,
+    known: Arc<StdMutex<Known>>,
+    /// The newest connection did some work.
+    worked: AtomicBool,
 }
 
 /// What is known about the server without asking it.
@@ -75,6 +90,14 @@ struct Known {
     connection: Option<Arc<Connection>>,
     listed: Option<Listed>,
     ping: Option<Duration>,
+    /// By what the newest connection was made.
+    transport: Option<&'static str>,
+    counts: Counts,
+    /// Chosen while running, instead of the one of the setup.
+    log_level: Option<&'static str>,
+    /// What the connection before the newest offered.
+    earlier: Option<Listed>,
+    health: Health,
 }
 
 /// A listing and the moment it was true.
@@ -85,15 +108,24 @@ struct Listed {
     listing: Arc<Listing>,
 }
 
+/// The definition a call is made by, and what to say about it.
+#[derive(Default)]
+struct Current {
+    definition: Option<ToolDefinition>,
+    warnings: Vec<String>,
+}
+
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
         Self {
+            tracer: Tracer::new(&spec.name, setup.traffic.clone()),
             spec,
             setup,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
-            known: StdMutex::default(),
+            known: Arc::default(),
+            worked: AtomicBool::new(false),
         }
     }
 
@@ -102,7 +134,12 @@ impl McpProvider {
     }
 
     fn set_state(&self, state: ServerState) {
-        self.known().state = Some(state.clone());
+        let mut known = self.known();
+        known.state = Some(state.clone());
+        if let ServerState::Failed(fault) = &state {
+            known.health.failed(fault);
+        }
+        drop(known);
         self.setup.events.emit(Event::Server { server: self.spec.name.clone(), state });
     }
 
@@ -112,22 +149,34 @@ impl McpProvider {
         if let Some(connection) = slot.alive() {
             return Ok(connection);
         }
-        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start());
-        if let Err(fault) = admitted {
-            let fault = fault.server(&self.spec.name);
-            self.set_state(ServerState::Failed(fault.clone()));
-            return Err(fault);
+        let worked = self.worked.swap(false, Ordering::Relaxed);
+        let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
+        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start(is_process, worked));
+        match admitted {
+            Ok(not_before) => tokio::time::sleep_until(not_before).await,
+            Err(fault) => {
+                let fault = fault.server(&self.spec.name);
+                self.set_state(ServerState::Failed(fault.clone()));
+                return Err(fault);
+            }
         }
         self.set_state(ServerState::Starting);
-        match endpoint::connect(&self.spec, &self.setup).await {
-            Ok(connection) => {
+        match endpoint::connect(&self.spec, &self.setup, &self.tracer).await {
+            Ok(endpoint::Opened { connection, transport }) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
+                if let Err(fault) = self.ask_for_logs(&connection).await {
+                    connection.doubt(format!("it does not take a log level: {}", fault.message()));
+                }
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
-                known.listed = None;
+                known.earlier = known.listed.take().or(known.earlier.take());
+                known.health.started();
+                known.transport = Some(transport);
                 drop(known);
                 self.set_state(ServerState::Ready);
+                let events = &self.setup.events;
+                health::watch(&self.spec.name, &connection, &self.known, events);
                 Ok(connection)
             }
             Err(fault) => {
@@ -193,35 +242,49 @@ impl McpProvider {
     }
 
     /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(
-        &self,
-        connection: &Connection,
-        tool: &str,
-    ) -> Result<Option<ToolDefinition>, Fault> {
-        let listed = self.known().listed.clone();
-        let Some(listed) = listed else {
-            return Ok(None);
+    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
+        let (listed, earlier) = {
+            let known = self.known();
+            (known.listed.clone(), known.earlier.clone())
+        };
+        let find =
+            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+        let listed = match (listed, earlier) {
+            (Some(listed), _) => listed,
+            // It was started again since the tool was listed: what it offers now counts.
+            (None, Some(earlier)) => {
+                let after = find(&self.listing(connection).await?.listing);
+                return self.unchanged(find(&earlier.listing).as_ref(), after);
+            }
+            // Roots cannot be kept without knowing which arguments are addresses.
+            (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
+            (None, None) => return Ok(Current::default()),
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }
-        let find =
-            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
-            return Ok(before);
+            return Ok(Current { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        match (&before, &after) {
-            (Some(before), Some(after)) if !self.spec.dev => {
-                change::refuse_if_changed(before, after)
-                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
-            }
-            _ => {}
-        }
-        Ok(after)
+        self.unchanged(before.as_ref(), after)
+    }
+
+    /// The definition as it is now, when it may have changed so since it was listed.
+    fn unchanged(
+        &self,
+        before: Option<&ToolDefinition>,
+        after: Option<ToolDefinition>,
+    ) -> Result<Current, Fault> {
+        let warnings = match (before, &after) {
+            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+            _ => Vec::new(),
+        };
+        Ok(Current { definition: after, warnings })
     }
 
     /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
@@ -230,15 +293,26 @@ impl McpProvider {
         connection: &Connection,
         before: Option<&ToolDefinition>,
     ) -> Option<Fault> {
-        let before = before.filter(|_| !self.spec.dev)?;
+        let before = before?;
         let listed = self.known().listed.as_ref().map(|l| l.version)?;
         if connection.tool_list_version() == listed {
             return None;
         }
         let fresh = self.listing(connection).await.ok()?;
         let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
-        let fault = change::refuse_if_changed(before, after).err()?;
+        let fault = change::judge(before, after, self.spec.drift()).err()?;
         Some(fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
+    /// Refuses arguments that point out of the server's roots.
+    fn check_roots(
+        &self,
+        definition: Option<&ToolDefinition>,
+        call: &ToolCall,
+    ) -> Result<(), Fault> {
+        let Some(definition) = definition else { return Ok(()) };
+        roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
+            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
     }
 
     /// Calls a tool once, by this definition of it.
@@ -269,7 +343,7 @@ impl McpProvider {
                 });
             })),
             headers,
-            log_level: self.setup.log_level,
+            log_level: self.log_level(),
             phase: Phase::Call,
             call: Some(context.call_id.clone()),
         };
@@ -312,7 +386,8 @@ impl ToolProvider for McpProvider {
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
         let tool = call.name.tool();
-        let mut definition = self.current(&connection, tool).await?;
+        let Current { mut definition, mut warnings } = self.current(&connection, tool).await?;
+        self.check_roots(definition.as_ref(), call)?;
         let mut called = self.attempt(&connection, context, call, definition.as_ref()).await;
         if let Err(fault) = &called
             && message::error_code(fault) == Some(HEADER_MISMATCH)
@@ -321,27 +396,34 @@ impl ToolProvider for McpProvider {
             self.known().listed = None;
             let listed = self.listing(&connection).await?;
             let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
-            if let (Some(before), Some(after)) = (&definition, &fresh)
-                && !self.spec.dev
-            {
+            if let (Some(before), Some(after)) = (&definition, &fresh) {
                 let (before, after) =
                     (change::beside_headers(before), change::beside_headers(after));
-                change::refuse_if_changed(&before, &after)
-                    .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?;
+                let judged = change::judge(&before, &after, self.spec.drift());
+                warnings.extend(
+                    judged.map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+                );
             }
             definition = fresh;
             called = self.attempt(&connection, context, call, definition.as_ref()).await;
         }
-        let mut result = called?;
+        let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
+        self.worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
         if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
             result.fault = Some(fault);
         }
+        result.warnings.extend(warnings);
         result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
         Ok(result)
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+        let listed = self.known().listed.clone();
+        let tools = listed.as_ref().map(|listed| &listed.listing.tools);
+        if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
+            self.check_roots(Some(tool), call)?;
+        }
         let params = calling::params(call.name.tool(), &call.arguments);
         Ok(Preview {
             summary: format!(
@@ -356,12 +438,18 @@ impl ToolProvider for McpProvider {
     async fn close(&self) {
         let connection = self.slot.lock().await.take();
         if let Some(connection) = connection {
+            // First, so that nobody takes its end for a death.
+            self.known().state = Some(ServerState::Closed);
             connection.close().await;
             self.set_state(ServerState::Closed);
         }
     }
 
     fn as_server(&self) -> Option<&dyn Server> {
+        Some(self)
+    }
+
+    fn as_offers(&self) -> Option<&dyn Offers> {
         Some(self)
     }
 }
@@ -383,14 +471,12 @@ impl Server for McpProvider {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             state,
-            transport: match self.spec.endpoint {
-                Endpoint::Stdio { .. } => "stdio",
-                Endpoint::Http { .. } => "http",
-            },
+            transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
             endpoint: self.endpoint_text(),
             confinement: endpoint::confinement(&self.spec, &self.setup),
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
+            supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),
             server_info: agreement.and_then(|a| a.server_info.clone()),
             capabilities: agreement.map(|a| a.capabilities.clone()),
             instructions: agreement.and_then(|a| a.instructions.clone()),
@@ -399,8 +485,13 @@ impl Server for McpProvider {
             connect: connection.map(|c| c.connect_time),
             ping: known.ping,
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
-            resources: None,
-            prompts: None,
+            resources: known.counts.resources,
+            prompts: known.counts.prompts,
+            starts: known.health.starts(),
+            uptime: known.health.uptime().filter(|_| alive),
+            last_error: known.health.last(),
+            weight: None,
+            circuit: Circuit::Closed,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }
@@ -421,12 +512,14 @@ impl Server for McpProvider {
                     self.known().ping = Some(asked.elapsed());
                 }
                 Err(fault) => {
+                    self.known().health.failed(&fault);
                     return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
                 }
             }
             if let Err(fault) = self.list().await {
                 connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
             }
+            self.count_offers(&connection).await;
         }
         self.status()
     }

@@ -1,4 +1,7 @@
-//! Whether a connection may be opened (again): a small budget of starts.
+//! Whether a connection may be opened (again): a small budget of starts, with growing pauses.
+//!
+//! Owns: the place of one server's connection, and the rule for restarts. A server that died after it
+//! had done some work is started again at once; one that keeps dying without any is not.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +16,8 @@ use crate::model::Fault;
 const STARTS: usize = 3;
 /// …in this time.
 const WINDOW: Duration = Duration::from_mins(1);
+/// The least time between the first start and the second; doubled for the third.
+const PAUSE: Duration = Duration::from_millis(500);
 /// A failure is repeated, not retried, for this long.
 const MEMORY: Duration = Duration::from_secs(5);
 
@@ -30,16 +35,24 @@ impl Slot {
         self.connection.clone().filter(|c| c.closed().is_none())
     }
 
-    /// Takes part of the budget.
+    /// Takes part of the budget; the start may be made at the time that is returned. `worked` says
+    /// that the connection before did something useful. What is not a process of ours is only
+    /// connected to, which costs nothing and has no budget.
     ///
     /// # Errors
     /// The newest failure while it is fresh; or that the server died too often.
-    pub fn may_start(&mut self) -> Result<(), Fault> {
+    pub fn may_start(&mut self, is_process: bool, worked: bool) -> Result<Instant, Fault> {
         let now = Instant::now();
         if let Some((when, fault)) = &self.failure
             && now.duration_since(*when) < MEMORY
         {
             return Err(fault.clone());
+        }
+        if !is_process {
+            return Ok(now);
+        }
+        if worked {
+            self.starts.clear();
         }
         while self.starts.front().is_some_and(|start| now.duration_since(*start) > WINDOW) {
             self.starts.pop_front();
@@ -52,8 +65,13 @@ impl Slot {
                 None => fault,
             });
         }
-        self.starts.push_back(now);
-        Ok(())
+        let doublings = self.starts.len().saturating_sub(1).min(STARTS);
+        let when = match self.starts.back() {
+            Some(last) => now.max(*last + PAUSE * (1 << doublings)),
+            None => now,
+        };
+        self.starts.push_back(when);
+        Ok(when)
     }
 
     /// A connection was opened.
@@ -71,5 +89,42 @@ impl Slot {
     /// Empties the slot.
     pub fn take(&mut self) -> Option<Arc<Connection>> {
         self.connection.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn restarts_come_with_growing_pauses_and_end_after_three_in_a_minute() {
+        let (mut slot, start) = (Slot::default(), Instant::now());
+        let waits: Vec<Duration> =
+            (0..STARTS).map(|_| slot.may_start(true, false).unwrap() - start).collect();
+        assert_eq!(waits, [Duration::ZERO, PAUSE, 3 * PAUSE]);
+        let fault = slot.may_start(true, false).unwrap_err();
+        assert_eq!(fault.message(), "it died 3 times within a minute");
+        tokio::time::advance(2 * WINDOW).await;
+        assert_eq!(slot.may_start(true, false).unwrap(), Instant::now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_did_its_work_is_started_again_at_once() {
+        let mut slot = Slot::default();
+        for _ in 0..10 {
+            assert_eq!(slot.may_start(true, true).unwrap(), Instant::now());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connecting_has_no_budget_but_a_failure_is_repeated_while_it_is_fresh() {
+        let mut slot = Slot::default();
+        for _ in 0..10 {
+            assert!(slot.may_start(false, false).is_ok());
+        }
+        slot.failed(Fault::unreachable("connection refused"));
+        assert!(slot.may_start(false, false).is_err());
+        tokio::time::advance(MEMORY).await;
+        assert!(slot.may_start(false, false).is_ok());
     }
 }

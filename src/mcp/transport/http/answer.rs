@@ -46,6 +46,11 @@ pub(super) fn glance(message: &[u8], id: &Value) -> Glance {
     }
 }
 
+/// The ids of the requests that a message (or batch) answers.
+pub(super) fn answered(message: &[u8]) -> Vec<Value> {
+    serde_json::from_slice::<Top>(message).map(|top| top.answered).unwrap_or_default()
+}
+
 /// Whether a body is a JSON-RPC error, whatever its id.
 pub(super) fn is_error(body: &[u8]) -> bool {
     serde_json::from_slice::<Top>(body).is_ok_and(|top| top.error)

@@ -42,7 +42,7 @@ struct Trail {
 }
 
 /// How reading one connection ended.
-enum End {
+pub(super) enum End {
     /// The answer came.
     Answered,
     /// The stream ended, regularly or by a lost connection.
@@ -60,10 +60,11 @@ enum Unopened {
 }
 
 /// One connection that carries events.
-struct Stream {
+pub(super) struct Stream {
     body: Body,
     parser: Parser,
-    items: VecDeque<Item>,
+    /// What was read and not taken yet.
+    pub(super) items: VecDeque<Item>,
     bulk: Bulk,
 }
 
@@ -178,10 +179,10 @@ impl Shared {
         .await;
     }
 
-    fn stream(&self, body: Body) -> Stream {
+    pub(super) fn stream(&self, body: Body) -> Stream {
         Stream {
             body,
-            parser: Parser::new(self.limits.message),
+            parser: Parser::new(self.limits.message).with_comments(self.heads.tracer.is_on()),
             items: VecDeque::new(),
             bulk: self.outbox.bulk(),
         }
@@ -206,7 +207,9 @@ impl Shared {
     ) -> Result<End, Fault> {
         loop {
             while let Some(item) = stream.items.pop_front() {
+                self.trace(&item);
                 let event = match item {
+                    Item::Comment(_) => continue,
                     Item::Retry(wait) => {
                         trail.retry = Some(wait);
                         continue;
@@ -215,6 +218,7 @@ impl Shared {
                 };
                 let Some(message) = trail.take(event) else { continue };
                 let seen = request.map(|(id, _)| glance(&message, id));
+                self.heads.tracer.received(&message, request.map(|(id, _)| id));
                 let stream_of = request.map(|(id, _)| id.clone());
                 self.push(Arrival::Message { bytes: message, stream_of }).await;
                 match seen {
@@ -224,28 +228,58 @@ impl Shared {
                     _ => {}
                 }
             }
-            stream.bulk.holding(stream.parser.held()).await;
-            let chunk = match stream.body.next().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok(End::Over("the event stream ended".to_owned())),
-                Err(Cut::Short) => return Ok(End::Over("the event stream was cut".to_owned())),
-                Err(Cut::Lost(reason)) => {
-                    return Ok(End::Over(format!("the event stream was cut ({reason})")));
-                }
-                Err(Cut::Broken(reason)) => {
-                    let what = format!("the event stream's HTTP body is broken: {reason}");
-                    return Ok(End::Broken(Fault::protocol(what)));
-                }
-            };
-            if let Some((_, exchange)) = request {
-                exchange.read(chunk.len());
+            match self.read_on(stream).await {
+                Ok(bytes) => request.iter().for_each(|(_, exchange)| exchange.read(bytes)),
+                Err(end) => return Ok(end),
             }
-            let mut items = Vec::new();
-            let fed = stream.parser.feed(&chunk, &mut items);
-            stream.items.extend(items);
-            if fed.is_err() {
-                return Ok(End::Broken(too_large(self.limits.message)));
+        }
+    }
+
+    /// Reads the next bytes of a connection into its items; how many.
+    pub(super) async fn read_on(&self, stream: &mut Stream) -> Result<usize, End> {
+        stream.bulk.holding(stream.parser.held()).await;
+        let chunk = match stream.body.next().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Err(End::Over("the event stream ended".to_owned())),
+            Err(Cut::Short) => return Err(End::Over("the event stream was cut".to_owned())),
+            Err(Cut::Lost(reason)) => {
+                return Err(End::Over(format!("the event stream was cut ({reason})")));
             }
+            Err(Cut::Broken(reason)) => {
+                let what = format!("the event stream's HTTP body is broken: {reason}");
+                return Err(End::Broken(Fault::protocol(what)));
+            }
+        };
+        let mut items = Vec::new();
+        let fed = stream.parser.feed(&chunk, &mut items);
+        stream.items.extend(items);
+        match fed {
+            Ok(()) => Ok(chunk.len()),
+            Err(_) => Err(End::Broken(too_large(self.limits.message))),
+        }
+    }
+
+    /// Reports what an event stream carries beside messages.
+    pub(super) fn trace(&self, item: &Item) {
+        if !self.heads.tracer.is_on() {
+            return;
+        }
+        let text = match item {
+            Item::Comment(text) => format!(":{text}"),
+            Item::Retry(wait) => format!("retry: {}", wait.as_millis()),
+            Item::Event(event) => {
+                let Event { id, kind, data } = event;
+                let id = id.as_ref().map(|id| format!("id: {id}"));
+                // The data of a message is reported as the message it is.
+                let other = !event.is_message() && !data.is_empty();
+                let data = other.then(|| format!("data: {}", String::from_utf8_lossy(data)));
+                let kind = kind.as_deref().filter(|kind| *kind != "message");
+                let kind = kind.map(|kind| format!("event: {kind}"));
+                [id, kind, data].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+        };
+        if !text.is_empty() {
+            self.heads.tracer.noise(&text, None);
         }
     }
 
@@ -294,12 +328,11 @@ fn wait(floor: Duration, asked: Option<Duration>, attempt: u32, jitter: u8) -> D
 impl Trail {
     /// Notes an event's id; the event's message, unless it carries none.
     fn take(&mut self, event: Event) -> Option<Bytes> {
-        if let Some(id) = event.id {
-            self.last_id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+        if let Some(id) = &event.id {
+            let usable = Some(id.clone()).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+            self.last_id = usable;
         }
-        let message = event.kind.is_none_or(|kind| kind.is_empty() || kind == "message");
-        let empty = event.data.iter().all(u8::is_ascii_whitespace);
-        (message && !empty).then_some(event.data)
+        event.message()
     }
 }
 

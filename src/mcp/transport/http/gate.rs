@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, Response};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -15,6 +14,7 @@ use url::Url;
 use super::Shared;
 use super::running::Exchange;
 use crate::mcp::credentials::{Asked, Challenge, Credentials, Retry, Shown};
+use crate::mcp::wire::Frame;
 use crate::model::Fault;
 use crate::net::words::lossy;
 
@@ -56,13 +56,13 @@ impl Shared {
         method: Method,
         url: &Url,
         headers: HeaderMap,
-        body: Option<&Bytes>,
+        frame: Option<&Frame>,
         exchange: Option<&Arc<Exchange>>,
     ) -> Result<Response, Fault> {
         for attempt in 0.. {
             let mut headers = headers.clone();
             let shown = self.show(method.as_str(), url, &mut headers).await?;
-            let response = self.attempt(method.clone(), url, headers, body, exchange).await?;
+            let response = self.attempt(method.clone(), url, headers, frame, exchange).await?;
             if self.gate.written
                 || attempt == AUTHORIZATIONS
                 || !matches!(response.status().as_u16(), 401 | 403)

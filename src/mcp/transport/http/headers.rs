@@ -123,6 +123,7 @@ mod tests {
     fn request(method: &str, name: Option<&str>, own: &[(&str, &str)], body: &Value) -> Frame {
         Frame {
             bytes: Bytes::from(body.to_string()),
+            call: None,
             kind: FrameKind::Request {
                 id: json!(1),
                 method: method.to_owned(),
@@ -191,6 +192,7 @@ mod tests {
         );
         let note = Frame {
             bytes: Bytes::new(),
+            call: None,
             kind: FrameKind::Notification { method: "notifications/x".into(), cancels: None },
         };
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Streamable HTTP: our own client wire, for both protocol eras.
+//! Streamable HTTP: our own client wire, for both protocol eras; and the transport it replaced.
 //!
-//! Owns: [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
+//! Owns: [`SseWire`] (see `with_sse`) and [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
 //! and the classification of everything that can go wrong into faults. Never does: parse what is
 //! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
 //! request (but for one that was not let in, see `gate`), follow an address a server names
@@ -25,6 +25,7 @@ mod departing;
 mod events;
 mod gate;
 mod headers;
+mod heads;
 mod post;
 mod queue;
 mod redact;
@@ -33,10 +34,12 @@ mod session;
 mod sse;
 mod status;
 mod target;
+mod with_sse;
 
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -49,15 +52,17 @@ use url::Url;
 pub use headers::header_text;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
+pub use with_sse::SseWire;
 
 use self::gate::Gate;
+use self::heads::Heads;
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
 use self::running::{Running, locked};
 use self::session::Session;
 use crate::mcp::wire::{Arrival, Frame, FrameKind, Vitals, Wire};
 use crate::model::{Era, Fault};
-use crate::net::client;
+use crate::net::{client, trouble};
 
 /// A wire to one Streamable HTTP server.
 pub struct HttpWire {
@@ -70,6 +75,8 @@ struct Shared {
     client: reqwest::Client,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
+    /// The Unix socket that stands in for the URL's host.
+    socket: Option<PathBuf>,
     limits: HttpLimits,
     session: Mutex<Session>,
     /// The first POST may try another path.
@@ -80,6 +87,7 @@ struct Shared {
     running: Running,
     outbox: Outbox,
     secrets: Redactor,
+    heads: Heads,
     closed: CancellationToken,
 }
 
@@ -90,6 +98,13 @@ impl HttpWire {
     /// When the target is not acceptable (scheme, header names, credentials over plain HTTP) or
     /// the system's certificates cannot be loaded.
     pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
+        let (shared, inbox) = Shared::new(target)?;
+        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+    }
+}
+
+impl Shared {
+    fn new(target: HttpTarget) -> Result<(Self, Inbox), Fault> {
         let checked = target.check()?;
         let written = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
         let settings = client::Settings {
@@ -99,14 +114,19 @@ impl HttpWire {
             link_local: true,
             public: false,
         };
-        let client = client::build(&target.url, &settings, checked.headers)?;
+        let heads = Heads::new(target.tracer, &checked.headers);
+        let client = match &target.socket {
+            Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
+            None => client::build(&target.url, &settings, checked.headers)?,
+        };
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
             outbox.note(warning);
         }
-        let shared = Shared {
+        let shared = Self {
             client,
             url: Mutex::new(target.url),
+            socket: target.socket,
             limits: target.limits,
             session: Mutex::new(Session::default()),
             may_guess: AtomicBool::new(true),
@@ -115,13 +135,12 @@ impl HttpWire {
             running: Running::default(),
             outbox,
             secrets: checked.secrets,
+            heads,
             closed: CancellationToken::new(),
         };
-        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+        Ok((shared, inbox))
     }
-}
 
-impl Shared {
     /// Pushes an arrival, without the secrets it may quote.
     async fn push(&self, arrival: Arrival) {
         self.outbox.push(self.secrets.clean_arrival(arrival)).await;
@@ -130,6 +149,23 @@ impl Shared {
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
     fn note(&self, text: &str) {
         self.outbox.note(self.secrets.clean(text));
+    }
+
+    /// Why no response came.
+    fn no_response(&self, error: &reqwest::Error, url: &Url) -> Fault {
+        let connect = self.limits.connect;
+        match &self.socket {
+            Some(socket) => trouble::no_response_over(error, socket, url, connect),
+            None => trouble::no_response(error, url, connect),
+        }
+    }
+
+    /// Says over which socket something was refused: the URL does not.
+    fn placed(&self, fault: Fault) -> Fault {
+        match &self.socket {
+            Some(socket) => fault.detail(trouble::over(socket)),
+            None => fault,
+        }
     }
 
     /// Why a request has no outcome.
@@ -196,6 +232,7 @@ impl Wire for HttpWire {
     async fn close(&self) {
         self.shared.closed.cancel();
         self.shared.farewell().await;
+        self.shared.heads.tracer.closed("ended by toolhost");
     }
 }
 

@@ -23,16 +23,16 @@ use super::headers;
 use super::running::{Exchange, Stage, locked};
 use super::status::{Refusal, session_lost};
 use crate::mcp::wire::{Arrival, Frame, FrameKind};
-use crate::model::{Era, Fault};
+use crate::model::{CallId, Era, Fault};
 use crate::net::address::show;
 use crate::net::redirect::{self, Asking, circle, redirect};
 use crate::net::response::{Body, check_headers, content_type};
-use crate::net::trouble;
 use crate::net::words::words;
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// What came back for a POST.
-enum Posted {
+pub(super) enum Posted {
     /// A success status.
     Good(Response),
     /// An error status whose body is a JSON-RPC error.
@@ -126,9 +126,13 @@ impl Shared {
             let shown = self.show("DELETE", &url, &mut headers);
             // Without credentials the server says no, and forgets the session later.
             timeout(self.limits.farewell, shown).await.ok();
+            self.heads.asking(&Method::DELETE, &url, &headers, None);
+            let begun = SystemClock.now();
             let request = self.client.delete(url).headers(headers).send();
             // A refusal (405: sessions cannot be ended) is as good.
-            timeout(self.limits.farewell, request).await.ok();
+            if let Ok(Ok(response)) = timeout(self.limits.farewell, request).await {
+                self.heads.answered(&response, SystemClock.now().duration_since(begun), None);
+            }
         }
     }
 
@@ -140,7 +144,7 @@ impl Shared {
                 if is_method(frame, "initialize") {
                     self.note_session(response.headers());
                 }
-                self.accept_content(response, exchange).await
+                self.accept_content(response, exchange, frame.call.as_ref()).await
             }
             Posted::Error(body, fault) => Ok(Accepted::Error(body, fault)),
             Posted::Refused(_, fault) => Err(fault),
@@ -160,6 +164,7 @@ impl Shared {
         &self,
         response: Response,
         exchange: &Exchange,
+        call: Option<&CallId>,
     ) -> Result<Accepted, Fault> {
         let status = response.status();
         let kind = content_type(response.headers());
@@ -183,9 +188,12 @@ impl Shared {
                         self.note(&format!("JSON labelled as {shown}"));
                         Ok(Accepted::Json(body, begun))
                     }
-                    Some(_) => Err(Fault::protocol(format!("not an MCP endpoint: {shown}"))
-                        .details(words(&begun))
-                        .hint("check the url, in a browser too")),
+                    Some(_) => {
+                        self.heads.page(&begun, call);
+                        Err(Fault::protocol(format!("not an MCP endpoint: {shown}"))
+                            .details(words(&begun))
+                            .hint("check the url, in a browser too"))
+                    }
                 }
             }
         }
@@ -220,6 +228,7 @@ impl Shared {
             return Err(empty());
         }
         let seen = glance(&body, id);
+        self.heads.tracer.received(&body, Some(id));
         self.push(Arrival::Message { bytes: body, stream_of: Some(id.clone()) }).await;
         match seen {
             Glance::Answer => Ok(()),
@@ -257,7 +266,7 @@ impl Shared {
         }
     }
 
-    async fn post_to(
+    pub(super) async fn post_to(
         &self,
         url: &Url,
         frame: &Frame,
@@ -265,8 +274,7 @@ impl Shared {
     ) -> Result<Posted, Fault> {
         let headers = headers::post(frame, &locked(&self.session))?;
         let in_session = headers.contains_key(&headers::SESSION);
-        let response =
-            self.exchange(Method::POST, url, headers, Some(&frame.bytes), exchange).await?;
+        let response = self.exchange(Method::POST, url, headers, Some(frame), exchange).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(Posted::Good(response));
@@ -274,8 +282,13 @@ impl Shared {
         let (url, headers) = (response.url().clone(), response.headers().clone());
         let body = self.beginning(&mut Body::new(response)).await;
         let authorized = self.gate.authorized();
+        let told = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
+        if told {
+            self.heads.page(&body, frame.call.as_ref());
+        }
         let fault =
             Refusal { status, headers: &headers, body: &body, url: &url, authorized }.fault();
+        let fault = self.placed(fault);
         Ok(match status.as_u16() {
             404 if in_session => Posted::Refused(status, session_lost(status)),
             401 | 403 | 429 => Posted::Refused(status, fault),
@@ -291,25 +304,31 @@ impl Shared {
         method: Method,
         url: &Url,
         headers: HeaderMap,
-        body: Option<&Bytes>,
+        frame: Option<&Frame>,
         exchange: Option<&Arc<Exchange>>,
     ) -> Result<Response, Fault> {
         let mut url = url.clone();
+        let call = frame.and_then(|frame| frame.call.as_ref());
         for _ in 0..=redirect::MOST {
             let mut request =
                 self.client.request(method.clone(), url.clone()).headers(headers.clone());
-            if let Some(bytes) = body {
+            self.heads.asking(&method, &url, &headers, call);
+            let begun = SystemClock.now();
+            if let Some(frame) = frame {
+                self.heads.tracer.sent(&frame.bytes, call);
                 let exchange = exchange.cloned();
-                request = request.body(Departing::body(bytes.clone(), move || {
+                request = request.body(Departing::body(frame.bytes.clone(), move || {
                     if let Some(exchange) = exchange {
                         exchange.reach(Stage::Sent);
                     }
                 }));
             }
-            let response = request
-                .send()
-                .await
-                .map_err(|error| trouble::no_response(&error, &url, self.limits.connect))?;
+            let response = request.send().await.map_err(|error| {
+                let fault = self.no_response(&error, &url);
+                self.heads.page(format!("no response: {}", fault.message()).as_bytes(), call);
+                fault
+            })?;
+            self.heads.answered(&response, SystemClock.now().duration_since(begun), call);
             check_headers(response.headers(), self.limits.headers)?;
             match redirect(response.status(), response.headers(), &url, Asking::Act)? {
                 Some(next) => url = next,
@@ -320,7 +339,7 @@ impl Shared {
     }
 
     /// The beginning of a body that is shown, not used.
-    async fn beginning(&self, body: &mut Body) -> Bytes {
+    pub(super) async fn beginning(&self, body: &mut Body) -> Bytes {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
     }
@@ -363,7 +382,7 @@ fn empty() -> Fault {
     Fault::protocol("the server answered a request with an empty body")
 }
 
-fn no_headers(what: &str, limit: Duration) -> Fault {
+pub(super) fn no_headers(what: &str, limit: Duration) -> Fault {
     let limit = show_duration(limit);
     Fault::timeout(format!("no response headers to {what} within {limit}"))
 }

@@ -14,6 +14,8 @@ pub(super) enum Item {
     Event(Event),
     /// The server asked to wait this long before connecting again.
     Retry(Duration),
+    /// A comment, when comments are wanted.
+    Comment(String),
 }
 
 /// One event. Its data may be empty: such events only carry an id.
@@ -25,6 +27,19 @@ pub(super) struct Event {
     pub kind: Option<String>,
     /// The data lines, joined by a newline.
     pub data: Bytes,
+}
+
+impl Event {
+    /// Whether it carries a message; other types of events and empty ones carry none.
+    pub(super) fn is_message(&self) -> bool {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        matches!(kind, "" | "message") && !self.data.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// The message it carries, if any.
+    pub(super) fn message(self) -> Option<Bytes> {
+        self.is_message().then_some(self.data)
+    }
 }
 
 /// One event (or one line) grew past the bound.
@@ -44,6 +59,8 @@ pub(super) struct Parser {
     after_cr: bool,
     /// No line has ended yet: a byte order mark may still stand in front.
     at_start: bool,
+    /// Comments are returned, not dropped.
+    comments: bool,
 }
 
 impl Parser {
@@ -57,7 +74,13 @@ impl Parser {
             kind: None,
             after_cr: false,
             at_start: true,
+            comments: false,
         }
+    }
+
+    /// The same reader, returning comments too if `wanted`.
+    pub(super) fn with_comments(self, wanted: bool) -> Self {
+        Self { comments: wanted, ..self }
     }
 
     /// How many bytes of an unfinished event are held.
@@ -98,7 +121,12 @@ impl Parser {
             return self.dispatch(out);
         }
         let (name, mut value) = match memchr::memchr(b':', &line) {
-            Some(0) => return, // a comment
+            Some(0) => {
+                if self.comments {
+                    out.push(Item::Comment(lossy(line.get(1..).unwrap_or_default())));
+                }
+                return;
+            }
             Some(colon) => {
                 let mut value = line.split_off(colon);
                 value.advance(1);
@@ -185,6 +213,13 @@ mod tests {
         for chunk in 1..input.len() {
             assert_eq!(read(input, chunk), expected, "chunks of {chunk}");
         }
+    }
+
+    #[test]
+    fn comments_are_returned_to_who_wants_them() {
+        let (mut parser, mut out) = (Parser::new(100).with_comments(true), Vec::new());
+        parser.feed(b": still here\ndata: x\n\n", &mut out).unwrap();
+        assert_eq!(out, [Item::Comment(" still here".to_owned()), event(None, None, "x")]);
     }
 
     #[test]

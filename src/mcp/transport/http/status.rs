@@ -50,7 +50,7 @@ impl Refusal<'_> {
             404 | 410 => Fault::unreachable(format!("nothing at {place}: {status}"))
                 .hint("check the path of the url; many servers answer at /mcp"),
             405 => Fault::unreachable(format!("{place} takes no POST: {status}"))
-                .hint("check the path of the url; the old HTTP+SSE transport is not spoken"),
+                .hint("check the path of the url; an old server may need type: sse"),
             429 => Fault::unreachable(format!("{place} is asked too often: {status}")),
             408 | 425 | 500..=599 => Fault::unreachable(format!("{place} answered {status}")),
             _ => Fault::protocol(format!("{place} answered {status}")),

@@ -3,6 +3,7 @@
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use url::Url;
 
 use super::redact::Redactor;
 use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
 use crate::net::address::{is_near, show};
@@ -29,11 +31,13 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
-/// Where a Streamable HTTP server is and how to speak to it.
+/// Where a server is and how to speak HTTP to it.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     /// The endpoint, as the user wrote it; `http` or `https`.
     pub url: Url,
+    /// The Unix socket everything is asked for over, in place of the URL's host.
+    pub socket: Option<PathBuf>,
     /// Headers of every request. Names of the protocol's own headers are refused.
     pub headers: Vec<(String, SecretString)>,
     /// What goes into `Authorization`, unless the headers have one.
@@ -42,6 +46,8 @@ pub struct HttpTarget {
     pub insecure: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
+    /// Is told what crosses the wire.
+    pub tracer: Tracer,
 }
 
 /// Bounds on what an HTTP server may do.
@@ -103,10 +109,12 @@ impl HttpTarget {
     pub fn new(url: Url) -> Self {
         Self {
             url,
+            socket: None,
             headers: Vec::new(),
             credentials: credentials::none(),
             insecure: false,
             limits: HttpLimits::default(),
+            tracer: Tracer::off(),
         }
     }
 

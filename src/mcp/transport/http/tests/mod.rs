@@ -2,7 +2,10 @@
 
 mod broken;
 mod exchange;
+mod socket;
 mod tls;
+mod with_sse;
+mod traced;
 
 use std::time::Duration;
 
@@ -50,6 +53,7 @@ fn request(id: u64, method: &str) -> Frame {
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
     Frame {
         bytes: Bytes::from(body.to_string()),
+        call: None,
         kind: FrameKind::Request {
             id: json!(id),
             method: method.to_owned(),
@@ -63,6 +67,7 @@ fn notification(method: &str, cancels: Option<Value>) -> Frame {
     let body = json!({ "jsonrpc": "2.0", "method": method });
     Frame {
         bytes: Bytes::from(body.to_string()),
+        call: None,
         kind: FrameKind::Notification { method: method.to_owned(), cancels },
     }
 }

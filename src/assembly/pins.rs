@@ -1,0 +1,233 @@
+//! Files of pins: where they are, how they are read and written, and what is configured now.
+//!
+//! Owns: the file's form, indented JSON with sorted keys, so that a change of one tool is a change
+//! of a few lines. It has no character that a reader cannot see: such characters stand as `\u`
+//! escapes. Never does: compare, or decide what a pin means (`catalogue::pins` does).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json as tree;
+
+use crate::audit::Masker;
+use crate::catalogue::pins::{Book, Group, Known, Owner, Pins};
+use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
+use crate::model::{Fault, Origin};
+use crate::providers::mcp::identity;
+use crate::util::{json, replace};
+
+/// The name of the file in the state directory.
+pub const FILE: &str = "pins.json";
+/// The most bytes of a file of pins.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// A file of pins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it is the user's own, in the state directory: it names the files its pins are for,
+    /// and it decides about calls, so nobody else may write to it.
+    pub own: bool,
+}
+
+impl PinFile {
+    /// The user's own; `None` without a state directory.
+    pub fn own(environment: &dyn Environment) -> Option<Self> {
+        Some(Self { path: environment.state_dir()?.join(FILE), own: true })
+    }
+
+    /// One that was named, such as one of a repository.
+    pub fn named(path: PathBuf) -> Self {
+        Self { path, own: false }
+    }
+
+    /// Reads it; `None` when it is not there.
+    ///
+    /// # Errors
+    /// A configuration fault when it cannot be read or understood, or others may write to the
+    /// user's own. Nothing is taken from such a file.
+    pub fn read(&self) -> Result<Option<Book>, Fault> {
+        self.content().map_err(|why| {
+            let shown = self.path.display();
+            Fault::config(format!("the pins in {shown} cannot be used: {why}"))
+                .hint("repair the file, or remove it and pin again with `toolhost pin`")
+        })
+    }
+
+    fn content(&self) -> Result<Option<Book>, String> {
+        // Opening a pipe that somebody put there must not wait.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut options = File::options();
+        let opened = options.read(true).custom_flags(nonblocking).open(&self.path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(why) => return Err(why.to_string()),
+        };
+        let meta = file.metadata().map_err(|why| why.to_string())?;
+        if !meta.is_file() {
+            return Err("it is not a regular file".to_owned());
+        }
+        let foreign = meta.uid() != rustix::process::geteuid().as_raw();
+        if self.own && (meta.mode() & 0o022 != 0 || foreign) {
+            return Err("others may write to it".to_owned());
+        }
+        if meta.len() > MAX_BYTES {
+            return Err("it is too large".to_owned());
+        }
+        let mut text = String::new();
+        let read = file.take(MAX_BYTES).read_to_string(&mut text);
+        read.map_err(|why| why.to_string())?;
+        parse(&text).map(Some)
+    }
+
+    /// Changes it, starting from what is on disk now; writers take turns.
+    ///
+    /// # Errors
+    /// When it cannot be read or written. Then it is what it was.
+    pub fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), Fault> {
+        let failed = |why: &std::io::Error| {
+            Fault::config(format!("cannot write the pins to {}: {why}", self.path.display()))
+        };
+        let turn = replace::lock(&self.path).map_err(|why| failed(&why))?;
+        let mut book = self.read()?.unwrap_or_default();
+        change(&mut book);
+        book.tidy();
+        let mode = if self.own { 0o600 } else { 0o666 };
+        replace::replace(&self.path, &text(&book), mode).map_err(|why| failed(&why))?;
+        drop(turn);
+        Ok(())
+    }
+}
+
+/// The pins in the user's own file, as far as they are about something configured.
+///
+/// # Errors
+/// When the file cannot be used.
+pub(super) fn load(
+    configuration: &Configuration,
+    environment: &dyn Environment,
+    masker: &Masker,
+) -> Result<Pins, Fault> {
+    let book = PinFile::own(environment).map(|file| file.read()).transpose()?.flatten();
+    Ok(Pins::new(Arc::new(known(configuration, masker)), book.unwrap_or_default()))
+}
+
+/// What is configured now, as far as pins are bound to it.
+fn known(configuration: &Configuration, masker: &Masker) -> Known {
+    let mut files: HashMap<PathBuf, String> = HashMap::new();
+    let mut real = |path: &PathBuf| match files.get(path) {
+        Some(known) => known.clone(),
+        None => {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
+            files.insert(path.clone(), real.clone());
+            real
+        }
+    };
+    let servers = configuration.servers.iter().map(|server| {
+        let endpoint = masker.text(&identity(&server.endpoint));
+        let file = real(&server.place.file);
+        (server.name.clone(), Owner { file, endpoint, drift: server.drift() })
+    });
+    let servers = servers.collect();
+    for tool in &configuration.tools {
+        if let Origin::File(place) = &tool.definition.origin {
+            real(&place.file);
+        }
+        real(&tool.place.file);
+    }
+    Known { servers, files }
+}
+
+#[derive(Deserialize)]
+struct Content {
+    version: u32,
+    pins: Vec<Group>,
+}
+
+fn parse(text: &str) -> Result<Book, String> {
+    let content: Content = serde_json::from_str(text).map_err(|why| why.to_string())?;
+    if content.version != 1 {
+        return Err(format!("its version {} is not known", content.version));
+    }
+    Ok(Book { groups: content.pins })
+}
+
+fn text(book: &Book) -> String {
+    let groups: Vec<_> = book.groups.iter().filter_map(|g| serde_json::to_value(g).ok()).collect();
+    json::pretty(&tree!({ "version": 1, "pins": groups })) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::catalogue::pins::Pin;
+    use crate::model::{Source, ToolDefinition, ToolName};
+
+    fn pin(description: &str) -> Pin {
+        let name = ToolName::of("s", "t");
+        let mut tool = ToolDefinition::new(name, Source::Mcp, "mcp", Origin::Server("s".into()));
+        tool.description = Some(description.to_owned());
+        Pin::of(&tool, &|text| text.to_owned())
+    }
+
+    fn written(file: &PinFile) -> String {
+        std::fs::read_to_string(&file.path).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_in_the_same_order_and_without_hidden_characters() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = PinFile { path: dir.path().join("state/pins.json"), own: true };
+        assert!(file.read().unwrap().is_none());
+        let add = |names: &[&str]| {
+            file.change(|book| {
+                for name in names {
+                    let group = book.group_mut(Some(name), Some("/p/mcp.yaml"));
+                    group.tools.insert("t".to_owned(), pin("a\u{202e}b\u{1b}[2J\u{e0041}"));
+                }
+            })
+            .unwrap();
+        };
+        add(&["b", "a"]);
+        let first = written(&file);
+        assert!(first.chars().all(|c| c == '\n' || (' '..='~').contains(&c)), "{first}");
+        let mode = std::fs::metadata(&file.path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        add(&["a", "b"]);
+        assert_eq!(written(&file), first);
+        let book = file.read().unwrap().unwrap();
+        let names: Vec<_> = book.groups.iter().map(|g| g.server.as_deref().unwrap()).collect();
+        assert_eq!(names, ["a", "b"]);
+        let value = book.groups[0].tools["t"].value().unwrap();
+        assert_eq!(value["description"], "a\u{202e}b\u{1b}[2J\u{e0041}");
+    }
+
+    #[test]
+    fn nothing_is_taken_from_a_file_that_is_damaged_foreign_or_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = PinFile { path: dir.path().join("pins.json"), own: true };
+        for text in ["", "nonsense", "{\"version\":2,\"pins\":[]}", "{\"version\":1}"] {
+            std::fs::write(&file.path, text).unwrap();
+            std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            let fault = file.read().unwrap_err();
+            assert_eq!(fault.kind().exit_code(), 9, "{text}");
+            assert!(file.change(|_| {}).is_err());
+        }
+        std::fs::write(&file.path, "{\"version\":1,\"pins\":[]}").unwrap();
+        assert!(file.read().unwrap().is_some());
+        std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(file.read().unwrap_err().message().contains("others may write"));
+        assert!(PinFile::named(file.path.clone()).read().unwrap().is_some());
+        assert!(PinFile::named(dir.path().to_path_buf()).read().is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Starting a server for `record`, which stands between it and another client.
+//!
+//! Owns: what is started, with which secrets taken out of the recording. Never does: pass anything
+//! on (see `serve::record`).
+
+use crate::audit::Masker;
+use crate::audit::mask::names_secret;
+use crate::config::environment::Environment;
+use crate::config::spec::{Configuration, Endpoint};
+use crate::mcp::tracer::Tracer;
+use crate::model::{Fault, Phase, TrafficSink};
+use crate::providers::mcp;
+use crate::serve::record::Recorded;
+use crate::util::orphans;
+use crate::util::process::{Process, Program, resolve};
+
+use super::secrets;
+
+/// Starts the server of an entry as a connection would, to be recorded in `traffic`.
+///
+/// # Errors
+/// A usage fault for a server that is reached over the network; else why it cannot be started.
+pub fn of_server(
+    configuration: &Configuration,
+    name: &str,
+    environment: &dyn Environment,
+    traffic: TrafficSink,
+) -> Result<Recorded, Fault> {
+    let Some(spec) = configuration.servers.iter().find(|spec| spec.name == name) else {
+        return Err(Fault::usage(format!("there is no server '{name}'")));
+    };
+    if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
+        return Err(Fault::usage(format!(
+            "'{name}' is reached over the network; record stands before servers that are started"
+        ))
+        .hint("--trace-save of any command records what toolhost itself and such a server say"));
+    }
+    let traffic = secrets::masker(configuration, environment).traffic(traffic);
+    let tracer = Tracer::new(name, traffic);
+    let named = |fault: Fault| fault.server(name).phase(Phase::Start);
+    tracer.opened(&mcp::describe(&spec.endpoint));
+    let process = mcp::start(spec, environment).map_err(named)?;
+    Ok(Recorded { process, tracer })
+}
+
+/// Starts a command line as it would be without us: in this directory and with all variables of
+/// this process, of which those with telling names are secrets.
+///
+/// # Errors
+/// Why it cannot be started.
+pub fn of_command(
+    words: &[String],
+    environment: &dyn Environment,
+    traffic: TrafficSink,
+) -> Result<Recorded, Fault> {
+    let Some((command, args)) = words.split_first() else {
+        return Err(Fault::usage("no command was given"));
+    };
+    let cannot = |why: &dyn std::fmt::Display| Fault::unreachable(format!("cannot start: {why}"));
+    let (env, cwd) = (environment.vars(), environment.cwd());
+    let path = env.get("PATH").map(String::as_str);
+    let path = resolve(command, path, &cwd).map_err(|error| cannot(&error))?;
+    let secrets = env.iter().filter(|(name, _)| names_secret(name));
+    let masker = Masker::new(secrets.map(|(name, value)| (name.as_str(), value.as_str())));
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let tracer = Tracer::new(&name, masker.traffic(traffic));
+    tracer.opened(&words.join(" "));
+    // Whatever it leaves behind becomes ours to end.
+    orphans::adopt();
+    let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };
+    let process = Process::start(&program)
+        .map_err(|error| cannot(&format!("'{}': {error}", program.path.display())))?;
+    Ok(Recorded { process, tracer })
+}

@@ -1,0 +1,141 @@
+//! Writing a trace file: each item is appended at once, so that it survives whatever happens next.
+//!
+//! Owns: the file, from the check that it may be written to its last line. Never does: decide what
+//! is worth a line.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Header, Row};
+use crate::model::{Fault, TrafficSink};
+use crate::util::append::{AppendError, AppendFile, Location};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// What every header begins with.
+const BEGINNING: &[u8] = b"{\"toolhost_trace\":";
+
+/// A file that receives items. Readable by its owner only.
+pub struct TraceFile {
+    file: AppendFile,
+    failed: Mutex<Option<Fault>>,
+}
+
+impl TraceFile {
+    /// Opens the file for a new run; one that exists is continued.
+    ///
+    /// # Errors
+    /// A usage fault for a file that holds something else; a fault when it is not safe to write
+    /// to, or the system refuses.
+    pub fn open(path: PathBuf) -> Result<Arc<Self>, Fault> {
+        let location = Location::named(path);
+        let shown = location.path.display().to_string();
+        let mut beginning = Vec::new();
+        if let Some((file, _)) = location.open_to_read().map_err(not_written)? {
+            let read = file.take(BEGINNING.len() as u64).read_to_end(&mut beginning);
+            read.map_err(|error| not_written(location.unreadable(&error)))?;
+        }
+        if !BEGINNING.starts_with(&beginning) || (1..BEGINNING.len()).contains(&beginning.len()) {
+            return Err(Fault::usage(format!("'{shown}' exists and is no trace"))
+                .hint("name a new file; a trace is continued"));
+        }
+        let file = AppendFile::new(location, false);
+        let now = SystemClock.unix();
+        let header = serde_json::to_string(&Header::new(now)).unwrap_or_default();
+        file.append(now, &header).map_err(not_written)?;
+        Ok(Arc::new(Self { file, failed: Mutex::default() }))
+    }
+
+    /// A sink that writes every item. The first failure is told to `failed`, and nothing is
+    /// written after it: a trace with holes would mislead.
+    pub fn sink(self: &Arc<Self>, failed: impl Fn(&Fault) + Send + Sync + 'static) -> TrafficSink {
+        let file = Arc::clone(self);
+        TrafficSink::new(move |traffic| {
+            let mut broken = file.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if broken.is_some() {
+                return;
+            }
+            let line = serde_json::to_string(&Row::of(&traffic)).unwrap_or_default();
+            if let Err(error) = file.file.append(traffic.at, &line) {
+                let fault = not_written(error);
+                failed(&fault);
+                *broken = Some(fault);
+            }
+        })
+    }
+
+    /// Why the trace is incomplete, if it is.
+    ///
+    /// # Errors
+    /// The first failure to write.
+    pub fn whole(&self) -> Result<(), Fault> {
+        match &*self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn not_written(error: AppendError) -> Fault {
+    match error {
+        AppendError::Unsafe(why) => Fault::denied(format!("the trace is not written: {why}")),
+        AppendError::Failed(why) => Fault::internal(format!("the trace is not written: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::audit::trace::read;
+    use crate::model::Traffic;
+    use crate::model::traffic::Passed;
+
+    fn noise(sequence: u64, text: &str) -> Traffic {
+        Traffic {
+            server: "a".to_owned(),
+            sequence,
+            at: Duration::from_secs(1),
+            call: None,
+            what: Passed::Noise(text.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_trace_is_private_and_is_continued_by_the_next_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wire.jsonl");
+        for text in ["one\u{1b}", "two"] {
+            let file = TraceFile::open(path.clone()).unwrap();
+            file.sink(|fault| panic!("{fault}")).emit(noise(1, text));
+            file.whole().unwrap();
+        }
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 4);
+        assert!(!text.contains('\u{1b}'));
+        let read = read::file(&path).unwrap();
+        assert_eq!((read.items.len(), read.runs, read.damaged), (2, 2, 0));
+        assert!(matches!(&read.items[0].what, Passed::Noise(text) if text == "one\u{1b}"));
+    }
+
+    #[test]
+    fn a_file_of_somebody_elses_content_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in [("notes", "my notes\n"), ("short", "{"), ("link", "")] {
+            let path = dir.path().join(name);
+            if name == "link" {
+                std::os::unix::fs::symlink(dir.path().join("notes"), &path).unwrap();
+            } else {
+                std::fs::write(&path, content).unwrap();
+            }
+            assert!(TraceFile::open(path.clone()).is_err(), "{name}");
+        }
+        assert_eq!(std::fs::read_to_string(dir.path().join("notes")).unwrap(), "my notes\n");
+        std::fs::write(dir.path().join("empty"), "").unwrap();
+        assert!(TraceFile::open(dir.path().join("empty")).is_ok());
+    }
+}

@@ -1,0 +1,109 @@
+//! The texts of a definition, each with the path to it.
+
+use serde_json::Value;
+
+use super::MOST_BYTES;
+use crate::model::ToolDefinition;
+
+/// The most texts of one definition.
+const MOST_TEXTS: usize = 20_000;
+/// Keys of a schema whose text is for machines.
+const FOR_MACHINES: [&str; 9] =
+    ["$ref", "$schema", "$id", "$anchor", "$dynamicRef", "type", "format", "pattern", "required"];
+
+/// One text.
+pub(super) struct Field<'a> {
+    pub(super) path: String,
+    pub(super) text: &'a str,
+    /// Whether somebody reads it: no name, and no text for machines.
+    pub(super) is_prose: bool,
+}
+
+/// Hands every text to `look`. Says whether that was all of them.
+pub(super) fn each(tool: &ToolDefinition, mut look: impl FnMut(Field<'_>)) -> bool {
+    let mut budget = Budget { bytes: MOST_BYTES, texts: MOST_TEXTS, whole: true };
+    let plain = [
+        ("name", Some(tool.name.tool()), false),
+        ("title", tool.title.as_deref(), true),
+        ("description", tool.description.as_deref(), true),
+        ("annotations.title", tool.annotations.title.as_deref(), true),
+    ];
+    for (path, text, is_prose) in plain {
+        if let Some(text) = text.and_then(|text| budget.take(text)) {
+            look(Field { path: path.to_owned(), text, is_prose });
+        }
+    }
+    for (path, schema) in
+        [("inputSchema", Some(&tool.input_schema)), ("outputSchema", tool.output_schema.as_ref())]
+    {
+        if let Some(schema) = schema {
+            walk(schema, path, &mut budget, &mut look);
+        }
+    }
+    budget.whole
+}
+
+/// At most `most` bytes of a text.
+pub(super) fn head(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+struct Budget {
+    bytes: usize,
+    texts: usize,
+    whole: bool,
+}
+
+impl Budget {
+    fn take<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        if self.texts == 0 || self.bytes == 0 {
+            self.whole = false;
+            return None;
+        }
+        self.texts -= 1;
+        let taken = head(text, self.bytes);
+        self.whole &= taken.len() == text.len();
+        self.bytes -= taken.len();
+        Some(taken)
+    }
+}
+
+fn walk(schema: &Value, path: &str, budget: &mut Budget, look: &mut impl FnMut(Field<'_>)) {
+    // Depth is bounded where definitions are read; a stack of our own costs nothing.
+    let mut left: Vec<(String, &Value, bool)> = vec![(path.to_owned(), schema, true)];
+    while let Some((path, value, is_prose)) = left.pop() {
+        match value {
+            Value::String(text) => {
+                let Some(text) = budget.take(text) else { return };
+                look(Field { path, text, is_prose });
+            }
+            Value::Array(items) => {
+                if left.len() + items.len() > MOST_TEXTS {
+                    budget.whole = false;
+                    continue;
+                }
+                let items = items.iter().enumerate().rev();
+                left.extend(items.map(|(at, item)| (format!("{path}[{at}]"), item, is_prose)));
+            }
+            Value::Object(members) => {
+                if left.len() + members.len() > MOST_TEXTS {
+                    budget.whole = false;
+                    continue;
+                }
+                for (key, member) in members.iter().rev() {
+                    let Some(name) = budget.take(key) else { return };
+                    let path = format!("{path}.{}", head(name, 100));
+                    // A key is a name; one that is a sentence is meant to be read.
+                    look(Field { path: path.clone(), text: name, is_prose: name.contains(' ') });
+                    let is_prose = is_prose && !FOR_MACHINES.contains(&key.as_str());
+                    left.push((path, member, is_prose));
+                }
+            }
+            _ => {}
+        }
+    }
+}

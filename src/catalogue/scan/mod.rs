@@ -1,0 +1,158 @@
+//! A look at definitions for what should make a reader stop: it warns and never blocks.
+//!
+//! Owns: the rules, each in a module with what it looks for and what it lets pass, and the walk
+//! over the parts of a definition. Pure, and bounded: a definition of many megabytes is looked at
+//! as far as [`MOST_BYTES`]. Never does: decide whether a tool may be called.
+//!
+//! | rule | severity | module |
+//! |---|---|---|
+//! | `hidden` | high; low for what typesetting uses | [`hidden`] |
+//! | `look-alike` | high for a name that imitates another one, medium for a word of mixed scripts | [`hidden`], [`names`] |
+//! | `instructions` | high for words that turn a model against its user, medium for tags of prompts, low for claims to come first | [`phrases`] |
+//! | `secrets` | medium; low for `.env` | [`phrases`] |
+//! | `other-tools` | medium | [`names`] |
+//! | `annotations` | medium | [`names`] |
+//! | `address` | medium for a script, a bare IP address or a user before the host, otherwise low | [`blobs`] |
+//! | `blob` | medium | [`blobs`] |
+//! | `length` | medium from 50,000 characters, low from 10,000 | [`blobs`] |
+//!
+//! Words for people are quoted safely and briefly. A finding of low severity is a note: ordinary
+//! servers have some. Those of the others do not.
+
+mod blobs;
+mod fields;
+mod hidden;
+mod names;
+mod phrases;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value, json};
+
+use crate::model::ToolDefinition;
+use crate::util::text;
+
+pub use names::Neighbours;
+
+/// How much of a definition is looked at, in bytes.
+pub const MOST_BYTES: usize = 2 << 20;
+/// The most findings of one tool.
+const MOST_FINDINGS: usize = 25;
+/// The most characters of a quote.
+const QUOTE: usize = 80;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; ordinary servers have it too.
+    Low,
+    /// Unusual: look at it.
+    Medium,
+    /// Nobody does this by accident.
+    High,
+}
+
+impl Severity {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// One suspicious thing about a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The rule: a word from the table above.
+    pub rule: &'static str,
+    /// Where: `description`, `inputSchema.properties.path.description`, `name`.
+    pub field: String,
+    /// What was found there, made safe and cut.
+    pub quote: String,
+    /// Why that matters.
+    pub reason: String,
+}
+
+impl Finding {
+    /// Its documented JSON.
+    pub fn json(&self) -> Value {
+        json!({
+            "severity": self.severity.as_str(),
+            "rule": self.rule,
+            "field": self.field,
+            "quote": self.quote,
+            "reason": self.reason,
+        })
+    }
+}
+
+/// What is suspicious about a tool, the worst first.
+pub fn scan(tool: &ToolDefinition, neighbours: &Neighbours) -> Vec<Finding> {
+    let mut found = Found::default();
+    names::check(tool, neighbours, &mut found);
+    let whole = fields::each(tool, |field| {
+        found.field = field.path;
+        hidden::check(field.text, &mut found);
+        if field.is_prose {
+            phrases::check(field.text, &mut found);
+            blobs::check(field.text, &mut found);
+            names::mentions(tool, field.text, neighbours, &mut found);
+        }
+    });
+    if !whole {
+        "definition".clone_into(&mut found.field);
+        found.add(Severity::Low, "length", "", "it is too large to be looked at whole");
+    }
+    found.sorted()
+}
+
+/// Text that belongs to no tool, such as the instructions of a server.
+pub fn scan_text(field: &str, words: &str) -> Vec<Finding> {
+    let mut found = Found { field: field.to_owned(), ..Found::default() };
+    let words = fields::head(words, MOST_BYTES);
+    hidden::check(words, &mut found);
+    phrases::check(words, &mut found);
+    blobs::check(words, &mut found);
+    found.sorted()
+}
+
+/// What has been found so far, and where the rules are looking.
+#[derive(Default)]
+struct Found {
+    field: String,
+    all: Vec<Finding>,
+}
+
+impl Found {
+    /// Adds a finding about the field that is being looked at.
+    fn add(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        quote: &str,
+        reason: impl Into<String>,
+    ) {
+        let reason = reason.into();
+        let repeated = |f: &Finding| f.field == self.field && f.rule == rule && f.reason == reason;
+        // Room is kept for the worst, which may come last.
+        let full = self.all.len() >= MOST_FINDINGS && severity < Severity::High;
+        if full || self.all.len() >= MOST_FINDINGS * 4 || self.all.iter().any(repeated) {
+            return;
+        }
+        let quote = text::safe_line(quote);
+        let quote = text::shorten(quote.trim(), QUOTE).into_owned();
+        self.all.push(Finding { severity, rule, field: self.field.clone(), quote, reason });
+    }
+
+    fn sorted(mut self) -> Vec<Finding> {
+        self.all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        self.all.truncate(MOST_FINDINGS);
+        self.all
+    }
+}

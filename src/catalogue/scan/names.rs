@@ -1,0 +1,160 @@
+//! Names that imitate others, tools that speak of the tools of others, and claims that their own
+//! name contradicts.
+//!
+//! Lets pass: one name at several servers (that is what components are for), mentions of tools of
+//! the same server, names that are ordinary words, and reading verbs before a writing word
+//! (`get_deleted_items`, `list_write_permissions`).
+
+use std::collections::{BTreeSet, HashMap};
+
+use unicode_security::confusable_detection::skeleton;
+
+use super::{Found, Severity};
+use crate::model::{Source, ToolDefinition};
+
+/// The shortest name that is recognised in a text.
+const SHORTEST: usize = 6;
+/// The longest name that is looked at.
+const LONGEST: usize = 200;
+
+/// First words of names that only look.
+const READING: [&str; 26] = [
+    "get", "list", "read", "search", "find", "fetch", "show", "describe", "check", "count",
+    "query", "view", "is", "has", "can", "validate", "preview", "lookup", "explain", "analyze",
+    "audit", "dry", "scan", "test", "verify", "compare",
+];
+/// Words that change something.
+const WRITING: [&str; 24] = [
+    "delete", "remove", "write", "update", "create", "send", "execute", "exec", "drop", "destroy",
+    "insert", "upload", "rename", "move", "patch", "modify", "set", "put", "post", "purge", "wipe",
+    "kill", "overwrite", "edit",
+];
+/// Words that destroy something.
+const DESTROYING: [&str; 8] =
+    ["delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase"];
+
+/// The names of all tools, for telling whose a name is.
+#[derive(Debug, Default)]
+pub struct Neighbours {
+    /// Components by the names of their tools.
+    owners: HashMap<String, BTreeSet<String>>,
+    /// Names, with their components, by what they look like.
+    looks: HashMap<String, BTreeSet<(String, String)>>,
+}
+
+impl Neighbours {
+    /// Of all tools of a catalogue.
+    pub fn of<'t>(tools: impl IntoIterator<Item = &'t ToolDefinition>) -> Self {
+        let mut all = Self::default();
+        for tool in tools {
+            let (name, owner) = (tool.name.tool(), owner(tool));
+            if name.len() > LONGEST {
+                continue;
+            }
+            all.owners.entry(name.to_owned()).or_default().insert(owner.to_owned());
+            all.owners.entry(tool.name.full()).or_default().insert(owner.to_owned());
+            let look = skeleton(name).collect();
+            all.looks.entry(look).or_default().insert((name.to_owned(), owner.to_owned()));
+        }
+        all
+    }
+}
+
+fn owner(tool: &ToolDefinition) -> &str {
+    tool.name.component().unwrap_or_default()
+}
+
+/// What the name alone tells.
+pub(super) fn check(tool: &ToolDefinition, neighbours: &Neighbours, found: &mut Found) {
+    let name = tool.name.tool();
+    "name".clone_into(&mut found.field);
+    if name.len() <= LONGEST {
+        let look: String = skeleton(name).collect();
+        let twins = neighbours.looks.get(&look).into_iter().flatten();
+        let twin = twins
+            .filter(|(other, _)| other != name)
+            .find(|(_, of)| !name.is_ascii() || of != owner(tool));
+        match twin {
+            Some((other, of)) if !name.is_ascii() || other.is_ascii() => {
+                let whose = if of.is_empty() { String::new() } else { format!(" of '{of}'") };
+                let why = format!("it looks like '{other}'{whose} and is another name");
+                found.add(Severity::High, "look-alike", name, why);
+            }
+            _ if !name.is_ascii() && look.is_ascii() => {
+                let why = format!("it looks like '{look}' and is another name");
+                found.add(Severity::High, "look-alike", name, why);
+            }
+            _ => {}
+        }
+    }
+    if tool.source == Source::Internal {
+        return;
+    }
+    let words = words(name);
+    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str()));
+    let word = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
+    "annotations".clone_into(&mut found.field);
+    if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
+        let why = format!("it claims to change nothing, and its name says '{word}'");
+        found.add(Severity::Medium, "annotations", "readOnlyHint: true", why);
+    }
+    if let (Some(false), Some(word), false) =
+        (tool.annotations.destructive, word(&DESTROYING), reads)
+    {
+        let why = format!("it claims to destroy nothing, and its name says '{word}'");
+        found.add(Severity::Medium, "annotations", "destructiveHint: false", why);
+    }
+}
+
+/// Tools of others that a text speaks of.
+pub(super) fn mentions(
+    tool: &ToolDefinition,
+    text: &str,
+    neighbours: &Neighbours,
+    found: &mut Found,
+) {
+    let own = owner(tool);
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+    for word in text.split(|c| !inside(c)) {
+        let word = word.trim_matches(['.', ':', '-', '/']);
+        // An ordinary word is no name of a tool.
+        let named = word.contains(['_', '-'])
+            || word.chars().skip(1).zip(word.chars()).any(|(c, before)| {
+                c.is_ascii_uppercase() && before.is_ascii_lowercase()
+            });
+        if !named || word.len() < SHORTEST || word.len() > LONGEST {
+            continue;
+        }
+        let Some(owners) = neighbours.owners.get(word) else { continue };
+        if owners.contains(own) {
+            continue;
+        }
+        let whose: Vec<String> = owners
+            .iter()
+            .take(3)
+            .map(|owner| if owner.is_empty() { "this host".into() } else { format!("'{owner}'") })
+            .collect();
+        let why = format!("it speaks of a tool of {}", whose.join(", "));
+        found.add(Severity::Medium, "other-tools", word, why);
+    }
+}
+
+/// The words of a name: `deleteAll_items` is delete, all, items.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.chars().take(LONGEST) {
+        let starts = c.is_ascii_uppercase() && before.is_ascii_lowercase();
+        if !c.is_alphanumeric() || starts {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

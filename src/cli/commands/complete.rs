@@ -1,0 +1,106 @@
+//! `toolhost complete`.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, plural};
+use crate::cli::offered;
+use crate::cli::output::{Format, Label, Line, Page};
+use crate::cli::views::offers as views;
+use crate::model::{Completion, CompletionQuery, Reference};
+
+/// Show what an argument of a prompt or of a resource template may be.
+///
+/// The values are the server's, one a line. JSON: {"values": [...], "total", "has_more"}.
+#[derive(Debug, Args)]
+pub struct CompleteArgs {
+    /// A prompt, or a template of addresses such as 'demo://notes/{name}'
+    #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
+    pub reference: String,
+    /// The argument
+    pub argument: String,
+    /// What is typed of its value so far
+    #[arg(default_value = "", hide_default_value = true)]
+    pub value: String,
+    /// Another argument that is filled in already; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub context: Vec<(String, String)>,
+    /// Ask this server only; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A reference or argument that is unknown, and what asking ran into.
+pub async fn run(args: &CompleteArgs, context: &Context) -> Outcome {
+    use Format::{Json, Names, Text, Yaml};
+    let format = context.format(&[Text, Json, Yaml, Names])?;
+    // A prompt may be written with a colon, but not like an address.
+    let is_address = args.reference.contains("://") || args.reference.contains('{');
+    let query = CompletionQuery {
+        reference: if is_address {
+            Reference::Template(args.reference.clone())
+        } else {
+            Reference::Prompt(args.reference.clone())
+        },
+        argument: args.argument.clone(),
+        value: args.value.clone(),
+        context: args.context.iter().cloned().collect::<BTreeMap<_, _>>(),
+    };
+    let assembly = offered::assemble(context, &args.server).await?;
+    let done = assembly.host.complete(query, &args.server, &context.cancel).await?;
+    if matches!(format, Json | Yaml) {
+        return context.door.value(format, &views::completion(&done));
+    }
+    let mut page = Page::default();
+    for value in &done.values {
+        page.push(Line::plain(value));
+    }
+    context.door.page(&page)?;
+    if let Some(text) = remark(&done) {
+        context.door.note(&Line::of(Label::Dim, text));
+    }
+    Ok(())
+}
+
+/// What the values alone do not say.
+fn remark(done: &Completion) -> Option<String> {
+    let shown = done.values.len();
+    match (done.total, done.has_more) {
+        _ if shown == 0 => Some("no value fits".to_owned()),
+        (Some(total), _) if total > shown as u64 => Some(format!("{shown} of {total} values")),
+        (_, Some(true)) => {
+            Some(format!("{}, and there are more", plural(shown, "value", "values")))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_shown_is_told() {
+        let done = |count: usize, total, has_more| {
+            let values = vec!["x".to_owned(); count];
+            remark(&Completion { values, total, has_more })
+        };
+        assert_eq!(done(0, None, None).as_deref(), Some("no value fits"));
+        assert_eq!(done(2, Some(2), Some(false)), None);
+        assert_eq!(done(2, Some(9), None).as_deref(), Some("2 of 9 values"));
+        assert_eq!(done(1, None, Some(true)).as_deref(), Some("1 value, and there are more"));
+    }
+}

@@ -1,0 +1,192 @@
+//! `toolhost pin`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+
+use crate::assembly::Assembly;
+use crate::assembly::pins::PinFile;
+use crate::catalogue::Catalogue;
+use crate::catalogue::pins::{Book, Pins, Report, State};
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, plural};
+use crate::cli::output::{Format, Line};
+use crate::cli::prompt;
+use crate::cli::selection::Selection;
+use crate::cli::views::{self, pins::Flagged};
+use crate::host::approval::Approval;
+use crate::model::{Fault, Origin, ToolDefinition, ToolStatus};
+
+/// Remember what tools are now, so that a change is seen and stops calls.
+///
+/// New tools are pinned at once. What is not as it was pinned is shown, and accepted only by a
+/// person or with --yes. Pins of all entries are kept in the state directory; --file writes those
+/// of a repository, for 'toolhost verify --file'.
+#[derive(Debug, Args)]
+pub struct PinArgs {
+    /// Only these tools, and the tools of these servers
+    #[arg(add = ArgValueCompleter::new(complete::names))]
+    pub names: Vec<String>,
+    /// Only tools of this server; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Write this file of pins and not the one in the state directory
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// Accept what changed without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Changes that were not accepted, servers that could not be listed, and a file that cannot be
+/// used.
+pub async fn run(args: &PinArgs, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let assembly = context.assemble(Selection::starts(&args.names, &args.server)).await?;
+    let (file, pins) = pins(args.file.as_deref(), context, &assembly)?;
+    let pins = pins.unwrap_or_else(|| Pins::new(Arc::clone(assembly.host.pins().known()), Book::default()));
+    let selection = Selection::resolve(&args.names, &args.server, &assembly, &pins).await?;
+    let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
+    let mut report = assembly.host.compare(&pins, &catalogue);
+    selection.narrow(&mut report, &mut catalogue);
+    if context.global.profile.is_some() {
+        // A profile hides names; what is hidden is not gone.
+        report.tools.retain(|tool| tool.state != State::Gone);
+    }
+    let open = report.count(State::Changed) + report.count(State::Gone) + report.servers.len();
+    let accepted = open == 0 || args.yes || ask(&report, context).await;
+    let book = Changes { assembly: &assembly, report: &report, catalogue: &catalogue, accepted };
+    let writes = accepted && open > 0 || report.count(State::New) > 0;
+    if writes {
+        file.change(|pinned| book.apply(pinned, file.own))?;
+    }
+    match format {
+        Format::Json | Format::Yaml => {
+            let mut value = views::pins::json(&report, &Flagged::new());
+            value["file"] = json!(file.path.display().to_string());
+            value["written"] = json!(writes);
+            value["accepted"] = json!(accepted);
+            context.door.value(format, &value)?;
+        }
+        _ => {
+            // Whoever was asked has seen it.
+            if args.yes || !accepted || open == 0 {
+                context.door.page(&views::pins::page(&report, &Flagged::new(), context.door.width()))?;
+            }
+            let what = views::pins::summary(&report);
+            context.door.note(&Line::plain(format!("{what}; pins: {}", file.path.display())));
+        }
+    }
+    if !accepted {
+        let what = plural(open, "change was not accepted", "changes were not accepted");
+        return Err(Fault::denied(format!("{what}; those pins are what they were"))
+            .hint("'toolhost pin --yes' accepts what was shown")
+            .into());
+    }
+    let answered = report.tools.iter().any(|tool| tool.now.is_some());
+    match views::catalogue::verdict(&catalogue, answered) {
+        None => Ok(()),
+        Some(fault) => Err(fault.into()),
+    }
+}
+
+/// The file of pins that is meant, and the pins in it; `None` when it is not there.
+pub(super) fn pins(
+    named: Option<&Path>,
+    context: &Context,
+    assembly: &Assembly,
+) -> Result<(PinFile, Option<Pins>), Fault> {
+    let known = Arc::clone(assembly.host.pins().known());
+    if let Some(path) = named {
+        let file = PinFile::named(context.environment.cwd().join(path));
+        let book = file.read()?;
+        return Ok((file, book.map(|book| Pins::new(known, book))));
+    }
+    let Some(file) = PinFile::own(&*context.environment) else {
+        return Err(Fault::config("there is no state directory to keep pins in")
+            .hint("set HOME, or name a file with --file"));
+    };
+    let pins = assembly.host.pins();
+    Ok((file, (!pins.is_empty()).then(|| pins.clone())))
+}
+
+async fn ask(report: &Report, context: &Context) -> bool {
+    if !prompt::is_possible() {
+        return false;
+    }
+    let page = views::pins::page(report, &Flagged::new(), context.door.width());
+    let question = "Accept all of this as it is now?";
+    prompt::confirm(Arc::clone(&context.door), page, question).await == Approval::Granted
+}
+
+/// What is written down.
+struct Changes<'a> {
+    assembly: &'a Assembly,
+    report: &'a Report,
+    catalogue: &'a Catalogue,
+    /// Whether what is not as it was pinned is accepted.
+    accepted: bool,
+}
+
+impl Changes<'_> {
+    /// `own` says that the pins are for the files the entries stand in now.
+    fn apply(&self, book: &mut Book, own: bool) {
+        let host = &self.assembly.host;
+        let known = host.pins().known();
+        let wanted = |state: State| state == State::New || (self.accepted && state == State::Changed);
+        for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
+            let listed = |tool: &&ToolDefinition| {
+                tool.name.full() == compared.name
+                    && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
+            };
+            let Some(tool) = self.catalogue.tools.iter().find(listed) else { continue };
+            let pin = host.pin(tool);
+            match &tool.origin {
+                Origin::Server(server) => {
+                    let Some(owner) = known.servers.get(server) else { continue };
+                    let group = book.group_mut(Some(server), own.then_some(&owner.file));
+                    if group.tools.is_empty() || self.accepted {
+                        group.endpoint = Some(owner.endpoint.clone());
+                        group.instructions = host.pinned_words(server);
+                    }
+                    group.tools.insert(tool.name.tool().to_owned(), pin);
+                }
+                Origin::File(place) => {
+                    let file = own.then(|| known.files.get(&*place.file)).flatten();
+                    let group = book.group_mut(None, file.map(String::as_str));
+                    group.tools.insert(compared.name.clone(), pin);
+                }
+                Origin::Program => {}
+            }
+        }
+        if !self.accepted {
+            return;
+        }
+        for gone in self.report.tools.iter().filter(|tool| tool.state == State::Gone) {
+            self.forget(book, &gone.name, gone.server.as_deref(), own);
+        }
+    }
+
+    fn forget(&self, book: &mut Book, name: &str, server: Option<&str>, own: bool) {
+        let known = self.assembly.host.pins().known();
+        let tool = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('-'));
+        let tool = tool.unwrap_or(name);
+        let here = |file: &str| match server {
+            Some(server) => known.servers.get(server).is_some_and(|owner| owner.file == file),
+            None => known.files.values().any(|known| known == file),
+        };
+        for group in &mut book.groups {
+            let same = group.server.as_deref() == server
+                && group.file.as_deref().map_or(!own, |file| own && here(file));
+            if same {
+                group.tools.remove(tool);
+            }
+        }
+    }
+}

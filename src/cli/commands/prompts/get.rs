@@ -1,0 +1,81 @@
+//! `toolhost prompts get`.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::Value;
+
+use crate::cli::arguments::{self, Sources};
+use crate::cli::commands::call;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome};
+use crate::cli::offered;
+use crate::cli::output::{Format, json};
+use crate::cli::views::offers as views;
+use crate::host::request::{ArgumentWord, Arguments};
+use crate::model::{Fault, JsonObject, ToolResult};
+
+/// Fill in a prompt and show its messages.
+///
+/// Nothing is sent before the arguments fit. With -o raw only the texts are printed. JSON:
+/// {"name", "server", "description", "messages": [{"role", "content"}], "meta"}.
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The prompt: its full name, or its bare name when only one server has it
+    #[arg(add = ArgValueCompleter::new(complete::prompts))]
+    pub name: String,
+    /// key=value, or key=@file; all arguments of prompts are texts
+    #[arg(value_name = "ARGS")]
+    pub words: Vec<String>,
+    /// Look for the prompt at this server only; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An unknown or ambiguous name, arguments that do not fit, and what asking ran into.
+pub async fn run(args: &GetArgs, context: &Context) -> Outcome {
+    use Format::{Json, Raw, Text, Yaml};
+    let format = context.format(&[Text, Json, Yaml, Raw])?;
+    let arguments = arguments(args, context).await?;
+    let assembly = offered::assemble(context, &args.server).await?;
+    let filled =
+        assembly.host.prompt(&args.name, &arguments, &args.server, &context.cancel).await?;
+    let door = &context.door;
+    match format {
+        Json | Yaml => door.value(format, &views::filled(&filled)),
+        Raw => {
+            let blocks = filled.messages.iter().filter_map(|m| m.get("content").cloned());
+            let all = ToolResult { content: blocks.collect(), ..ToolResult::default() };
+            let parts = call::payloads(&all)?;
+            let parts: Vec<Vec<u8>> = parts.into_iter().map(|payload| payload.bytes).collect();
+            door.raw(&parts.join(&b'\n'))
+        }
+        _ => door.page(&views::messages(&filled, door.width())),
+    }
+}
+
+/// The arguments as texts. A file may keep its reader waiting; a signal must still be heard.
+async fn arguments(args: &GetArgs, context: &Context) -> Result<JsonObject, Fault> {
+    let cwd = context.environment.cwd();
+    let sources = Sources { words: args.words.clone(), whole: None, cwd };
+    let read = move || arguments::read(&sources, &mut std::io::empty());
+    let arguments = tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|error| Fault::internal(format!("cannot read the arguments: {error}")))??;
+    let text = |value: Value| match value {
+        Value::String(text) => Value::String(text),
+        other => Value::String(json::compact(&other)),
+    };
+    Ok(match arguments {
+        Arguments::Object(object) => object.into_iter().map(|(k, v)| (k, text(v))).collect(),
+        Arguments::Words(words) => words
+            .into_iter()
+            .map(|word| match word {
+                ArgumentWord::Text { key, value } => (key, Value::String(value)),
+                ArgumentWord::Json { key, value } => (key, text(value)),
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,65 @@
+//! `toolhost record`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::slice;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use crate::assembly::recording;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts};
+use crate::cli::entries;
+use crate::model::Fault;
+use crate::serve::record;
+use crate::util::orphans;
+
+/// Record what another client and a server say to each other.
+///
+/// To be started by that client in place of the server: everything is passed on untouched between
+/// them, and saved. 'toolhost replay FILE' plays the server afterwards.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The server to stand before, by its name in mcp.yaml
+    #[arg(
+        required_unless_present = "command",
+        conflicts_with = "command",
+        add = ArgValueCompleter::new(complete::servers)
+    )]
+    pub server: Option<String>,
+    /// Save the recording to this file; one that exists is continued
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub save: PathBuf,
+    /// The command line of the server, after --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Why the server cannot be started or ended badly, and that the recording is incomplete.
+pub async fn run(args: &RecordArgs, context: &Context) -> Outcome {
+    let file = context.watchers.file(Some(&args.save))?;
+    let traffic = context.watchers.sink(&context.door)?;
+    let environment = &*context.environment;
+    let recorded = match &args.server {
+        None => recording::of_command(&args.command, environment, traffic)?,
+        Some(name) => {
+            let server = slice::from_ref(name);
+            let assembly = context.assemble(Starts::Servers(server)).await?;
+            let known = assembly.host.servers();
+            let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+            entries::expect_servers(&assembly.configuration, server, &names)?;
+            recording::of_server(&assembly.configuration, name, environment, traffic)?
+        }
+    };
+    let passed = record::run(recorded, &context.cancel).await;
+    // Who left the server's group is not reached by its end.
+    for pid in orphans::end().await {
+        context.door.warn(&format!("the process {pid} was left behind: it cannot be killed"));
+    }
+    passed?;
+    file.map_or(Ok(()), |file| file.whole().map_err(Fault::into))
+}

@@ -1,0 +1,68 @@
+//! `toolhost resources list`.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use crate::catalogue::filter::Words;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome};
+use crate::cli::offered::{self, Shown};
+use crate::cli::views::offers as views;
+use crate::model::{Resource, ResourceTemplate};
+
+/// List the resources of all servers.
+///
+/// A server that cannot be listed costs its own resources only; the exit code is then 11. JSON:
+/// {"resources": [...], "servers": [...], "problems": [...]}, with "templates" for --templates.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only resources in whose address, name, title or description these words occur
+    pub query: Vec<String>,
+    /// Ask this server only; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// List templates of addresses instead
+    #[arg(long)]
+    pub templates: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What could not be listed, after everything that could has been printed.
+pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
+    let (format, assembly) = offered::begin(context, &args.server).await?;
+    let words = Words::new(&args.query);
+    if args.templates {
+        let all = assembly.host.templates(&args.server).await;
+        let fits = |t: &&ResourceTemplate| {
+            let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
+            words.fit(&[texts[0], texts[1], texts[2], t.description.as_deref()])
+        };
+        let items: Vec<&ResourceTemplate> = all.items.iter().filter(fits).collect();
+        let shown = Shown {
+            field: "templates",
+            one: "template",
+            table: views::templates(&items, context.door.width()),
+            json: items.iter().map(|item| views::template(item)).collect(),
+            names: items.iter().map(|item| item.template.clone()).collect(),
+            more: "",
+        };
+        return offered::print(context, format, shown, &all);
+    }
+    let all = assembly.host.resources(&args.server).await;
+    let fits = |r: &&Resource| {
+        let (title, description) = (r.title.as_deref(), r.description.as_deref());
+        words.fit(&[Some(&r.uri), Some(&r.name), title, description])
+    };
+    let items: Vec<&Resource> = all.items.iter().filter(fits).collect();
+    let shown = Shown {
+        field: "resources",
+        one: "resource",
+        table: views::resources(&items, context.door.width()),
+        json: items.iter().map(|item| views::resource(item)).collect(),
+        names: items.iter().map(|item| item.uri.clone()).collect(),
+        more: "; --templates lists templates of addresses",
+    };
+    offered::print(context, format, shown, &all)
+}

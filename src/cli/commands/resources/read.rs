@@ -1,0 +1,92 @@
+//! `toolhost resources read`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::Value;
+
+use crate::cli::commands::call;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome};
+use crate::cli::offered;
+use crate::cli::output::{Format, Label, Page, content, json};
+use crate::cli::save;
+use crate::cli::views::offers as views;
+use crate::model::{Fault, ToolResult};
+use crate::util::jq;
+
+/// Read a resource.
+///
+/// Text is printed; of anything else its type and size. With -o raw the bytes come as they are,
+/// unless a terminal would see them. JSON: {"server", "uri", "contents": [...], "ttl_ms",
+/// "cache_scope", "meta"}.
+#[derive(Debug, Args)]
+pub struct ReadArgs {
+    /// Its address
+    pub uri: String,
+    /// Read it from this server, whether it lists the address or not
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Write it to this file; several parts become FILE-1, FILE-2
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+    /// Print what this jq expression makes of it, when it is JSON
+    #[arg(long, value_name = "EXPR")]
+    pub query: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An address that nobody or several have, and what reading or writing ran into.
+pub async fn run(args: &ReadArgs, context: &Context) -> Outcome {
+    use Format::{Json, Raw, Text, Yaml};
+    let format = context.format(&[Text, Json, Yaml, Raw])?;
+    if let Some(path) = &args.save {
+        save::check(path)?;
+    }
+    if let Some(filter) = &args.query {
+        call::check_filter(filter)?;
+    }
+    let assembly = offered::assemble(context, &args.server).await?;
+    let read = assembly.host.read(&args.uri, &args.server, &context.cancel).await?;
+    let door = &context.door;
+    let result = views::as_result(&read);
+    if read.contents.is_empty() {
+        door.warn("the resource is empty");
+    }
+    let filtered = match &args.query {
+        Some(filter) => Some(filtered(filter, &result)?),
+        None => None,
+    };
+    if let Some(path) = &args.save {
+        call::save_result(path, door, &result, filtered.as_deref())?;
+    }
+    match (format, filtered) {
+        (Json | Yaml, Some(values)) => {
+            values.iter().try_for_each(|value| door.value(format, value))
+        }
+        (Json | Yaml, None) => door.value(format, &views::contents(&read)),
+        _ if args.save.is_some() => Ok(()),
+        (Raw, Some(values)) => door.raw(&call::lines(&values)),
+        (Raw, None) => {
+            let payloads = call::payloads(&result)?;
+            door.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
+        }
+        (_, Some(values)) => {
+            let mut page = Page::default();
+            for value in &values {
+                let text = value.as_str().map_or_else(|| json::pretty(value), str::to_owned);
+                page.text(Label::Plain, 0, &text);
+            }
+            door.page(&page)
+        }
+        (_, None) => door.page(&content::page(&result)),
+    }
+}
+
+fn filtered(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Fault> {
+    jq::query(filter, &content::value(result))
+        .map_err(|why| Fault::usage(format!("--query: {why}")))
+}

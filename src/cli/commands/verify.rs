@@ -1,0 +1,170 @@
+//! `toolhost verify`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::pins::{Report, State};
+use crate::catalogue::scan::{self, Neighbours};
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, plural};
+use crate::cli::output::{Format, Line};
+use crate::cli::selection::Selection;
+use crate::cli::views::{self, pins::Flagged};
+use crate::model::{Fault, FaultKind};
+
+/// Compare what the tools are now with what was pinned, and show the differences.
+///
+/// Ends with exit code 8 when a pinned tool changed or is gone, and with 11 when a server with pins
+/// could not be checked. New tools are told.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Only these tools, and the tools of these servers
+    #[arg(add = ArgValueCompleter::new(complete::names))]
+    pub names: Vec<String>,
+    /// Only tools of this server; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Compare with this file of pins and not with the one in the state directory
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// Fail for tools without a pin too
+    #[arg(long)]
+    pub strict_new: bool,
+    /// Say what is suspicious about every tool, and not only about those that changed or are new
+    #[arg(long)]
+    pub scan: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Differences, servers that could not be checked, and pins that are not there or cannot be used.
+pub async fn run(args: &VerifyArgs, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let assembly = context.assemble(Selection::starts(&args.names, &args.server)).await?;
+    let (file, pins) = super::pin::pins(args.file.as_deref(), context, &assembly)?;
+    let Some(pins) = pins else {
+        let command = match &args.file {
+            Some(path) => format!("toolhost pin --file {}", path.display()),
+            None => "toolhost pin".to_owned(),
+        };
+        return Err(Fault::usage("nothing is pinned of what is configured here")
+            .hint(format!("'{command}' pins the tools as they are now"))
+            .into());
+    };
+    let selection = Selection::resolve(&args.names, &args.server, &assembly, &pins).await?;
+    let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
+    let mut report = assembly.host.compare(&pins, &catalogue);
+    selection.narrow(&mut report, &mut catalogue);
+    if context.global.profile.is_some() {
+        // A profile hides names; what is hidden is not gone.
+        report.tools.retain(|tool| tool.state != State::Gone);
+    }
+    let flagged = flagged(&report, &catalogue, args.scan);
+    match format {
+        Format::Json | Format::Yaml => {
+            let mut value = views::pins::json(&report, &flagged);
+            value["file"] = json!(file.path.display().to_string());
+            context.door.value(format, &value)?;
+        }
+        _ => {
+            context.door.page(&views::pins::page(&report, &flagged, context.door.width()))?;
+            context.door.note(&Line::plain(views::pins::summary(&report)));
+        }
+    }
+    // A server that has no pins and was not asked for by name is nobody's loss.
+    let matters = |name: &str| {
+        args.strict_new || pins.server(name).is_some() || selection.names_server(name)
+    };
+    catalogue.servers.retain(|server| matters(&server.name));
+    let answered = report.tools.iter().any(|tool| tool.now.is_some());
+    let incomplete = views::catalogue::verdict(&catalogue, answered);
+    verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// What is suspicious about what changed or is new; with `all` about everything.
+fn flagged(report: &Report, catalogue: &Catalogue, all: bool) -> Flagged {
+    let due = |state: State| all || matches!(state, State::Changed | State::New);
+    let names: BTreeSet<&str> =
+        report.tools.iter().filter(|t| due(t.state)).map(|tool| tool.name.as_str()).collect();
+    let neighbours = Neighbours::of(&catalogue.tools);
+    let due = catalogue.tools.iter().filter(|tool| names.contains(tool.name.full().as_str()));
+    let found = due.map(|tool| {
+        let mut found = scan::scan(tool, &neighbours);
+        // Notes are for who asks.
+        found.retain(|finding| all || finding.severity > scan::Severity::Low);
+        (tool.name.full(), found)
+    });
+    found.filter(|(_, found)| !found.is_empty()).collect()
+}
+
+/// What a comparison failed with, when it did. What was found outweighs what could not be looked
+/// at, as long as anything could.
+fn verdict(report: &Report, strict_new: bool, incomplete: Option<Fault>) -> Option<Fault> {
+    let mut counts = Vec::new();
+    for (state, one, many) in [
+        (State::Changed, "tool changed", "tools changed"),
+        (State::Gone, "tool is gone", "tools are gone"),
+    ] {
+        let count = report.count(state);
+        if count > 0 {
+            counts.push(plural(count, one, many));
+        }
+    }
+    if strict_new && report.count(State::New) > 0 {
+        counts.push(plural(report.count(State::New), "tool is new", "tools are new"));
+    }
+    if counts.is_empty() && !report.servers.is_empty() {
+        counts.push(plural(report.servers.len(), "server changed", "servers changed"));
+    }
+    let answered = report.tools.iter().any(|tool| tool.now.is_some());
+    if counts.is_empty() || !answered {
+        return incomplete;
+    }
+    let fault = Fault::new(FaultKind::Check, counts.join(", "))
+        .hint("'toolhost pin' accepts what is there now");
+    Some(match incomplete {
+        None => fault,
+        Some(other) => {
+            fault.detail(other.message().to_owned()).details(other.detail_lines().iter().cloned())
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::pins::ToolReport;
+
+    fn report(states: &[State]) -> Report {
+        let tool = |state: &State| ToolReport {
+            name: "s-t".to_owned(),
+            server: Some("s".to_owned()),
+            state: *state,
+            pinned: None,
+            now: Some("sha256:0".to_owned()),
+            changes: Vec::new(),
+        };
+        Report { tools: states.iter().map(tool).collect(), ..Report::default() }
+    }
+
+    fn code(states: &[State], strict: bool, incomplete: Option<Fault>) -> u8 {
+        verdict(&report(states), strict, incomplete).map_or(0, |fault| fault.kind().exit_code())
+    }
+
+    #[test]
+    fn a_difference_outweighs_an_incomplete_check() {
+        let partial = || Some(Fault::partial("1 of 2 servers could not be listed"));
+        assert_eq!(code(&[State::Same, State::New], false, None), 0);
+        assert_eq!(code(&[State::Same, State::New], true, None), 8);
+        assert_eq!(code(&[State::Changed], false, None), 8);
+        assert_eq!(code(&[State::Gone], false, partial()), 8);
+        assert_eq!(code(&[State::Same], false, partial()), 11);
+        assert_eq!(code(&[], false, Some(Fault::unreachable("exited"))), 4);
+    }
+}

@@ -1,0 +1,80 @@
+//! Differences between two texts, as lines for people and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::cli::output::{Label, Line, Page};
+use crate::util::difference::{Hunk, Mark};
+
+/// Appends the lines of a hunk, moved right by `indent`.
+pub fn lines(page: &mut Page, hunk: &Hunk, indent: usize) {
+    for line in &hunk.lines {
+        let label = match line.mark {
+            Mark::Gone => Label::Error,
+            Mark::New => Label::Good,
+            Mark::Same => Label::Plain,
+        };
+        let text = format!("{}{}", line.mark.sign(), line.text);
+        page.push(Line::of(label, text).indented(indent));
+    }
+}
+
+/// Two texts under their names, with the numbers of the lines that differ.
+pub fn page(hunks: &[Hunk], old: &str, new: &str) -> Page {
+    let mut page = Page::from(Line::of(Label::Heading, format!("--- {old}")));
+    page.push(Line::of(Label::Heading, format!("+++ {new}")));
+    for hunk in hunks {
+        let (old, new) = (&hunk.old, &hunk.new);
+        let head =
+            format!("@@ lines {}-{}, now {}-{} @@", old.start + 1, old.end, new.start + 1, new.end);
+        page.push(Line::of(Label::Dim, head));
+        lines(&mut page, hunk, 0);
+    }
+    page
+}
+
+/// The lines that differ.
+pub fn json(hunks: &[Hunk]) -> Vec<Value> {
+    let differ = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark != Mark::Same);
+    let value = |line: &crate::util::difference::DiffLine| {
+        json!({
+            "op": line.mark.sign().to_string(),
+            "line": line.text,
+            "old_line": line.old,
+            "new_line": line.new,
+        })
+    };
+    differ.map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::util::difference::hunks;
+
+    #[test]
+    fn differences_stand_between_what_is_the_same() {
+        let text = |changed: &str| {
+            let lines: Vec<String> = (1..=20)
+                .map(|n| if n == 10 { format!("ten {changed}\u{1b}") } else { format!("{n}") })
+                .collect();
+            lines.join("\n") + "\n"
+        };
+        let (then, now) = (text("then"), text("now"));
+        assert_snapshot!(Palette::default().page(&page(&hunks(&then, &now, 3), "a", "b")), @r"
+        --- a
+        +++ b
+        @@ lines 7-13, now 7-13 @@
+         7
+         8
+         9
+        -ten then␛
+        +ten now␛
+         11
+         12
+         13
+        ");
+    }
+}

@@ -1,0 +1,297 @@
+//! What crossed a server's wire, for people: one block for each item.
+//!
+//! A block begins with when, which way and what, and shows a message's JSON below, cut to what a
+//! person looks over and without the parts that every message repeats; the whole of it when more
+//! was asked for.
+
+use std::time::Duration;
+
+use crate::cli::context::plural;
+use crate::cli::output::{Label, Line, Page, json};
+use crate::model::Traffic;
+use crate::model::traffic::{Direction, Glance, Passed};
+use crate::util::text;
+use crate::util::units::{show_duration, show_size};
+
+/// How many lines of one item are shown.
+const LINES: usize = 16;
+/// How many characters of one line are shown where no terminal has a width.
+const LONG: usize = 300;
+/// JSON above this is not laid out: that would take many times its size.
+const LAID_OUT: usize = 1 << 20;
+
+/// How much is shown, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Everything: all lines, all headers, the call.
+    pub verbose: bool,
+    /// The width of the terminal, when there is one.
+    pub width: Option<usize>,
+}
+
+/// The block of an item that passed `since` the start.
+pub fn page(traffic: &Traffic, since: Duration, look: Look) -> Page {
+    let mut page = Page::default();
+    page.push(headline(traffic, since, look));
+    let body = match &traffic.what {
+        Passed::Message { bytes, .. } => body(bytes, look.verbose),
+        Passed::Head { headers, .. } if look.verbose => {
+            headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+        }
+        Passed::Noise(text) | Passed::Stderr(text) => {
+            text.split('\n').skip(1).map(str::to_owned).collect()
+        }
+        Passed::Head { .. } | Passed::Opened(_) | Passed::Closed(_) => Vec::new(),
+    };
+    let shown = if look.verbose { body.len() } else { LINES };
+    for line in body.iter().take(shown) {
+        let line = if look.verbose { line.into() } else { text::shorten(line, LONG) };
+        page.push(Line::plain(line).indented(4));
+    }
+    if let Some(hidden @ 1..) = body.len().checked_sub(shown) {
+        let more = plural(hidden, "more line", "more lines");
+        page.push(Line::of(Label::Dim, format!("… {more}, -v shows all")).indented(4));
+    }
+    fitted(page, look)
+}
+
+/// Every line as wide as the terminal at most.
+fn fitted(page: Page, look: Look) -> Page {
+    let Some(width) = look.width else { return page };
+    if look.verbose {
+        return page.broken(width);
+    }
+    let mut cut = Page::default();
+    for line in page.lines() {
+        cut.push(line.clone().cut(width));
+    }
+    cut
+}
+
+fn headline(traffic: &Traffic, since: Duration, look: Look) -> Line {
+    let millis = since.as_secs_f64() * 1000.0;
+    let line = Line::of(Label::Dim, format!("{millis:>9.1} ms "))
+        .then(Label::Name, &traffic.server)
+        .then(Label::Plain, " ");
+    let mut line = match &traffic.what {
+        Passed::Message { direction, bytes, glance, latency } => {
+            let (label, what) = named(glance);
+            let line = line.then(Label::Plain, arrow(*direction)).then(label, what);
+            let line = timed(line, *latency);
+            line.then(Label::Dim, format!("  {}", show_size(bytes.len() as u64)))
+        }
+        Passed::Head { direction, line: head, headers, latency } => {
+            let failed = *direction == Direction::Received && head.starts_with(['4', '5']);
+            let label = if failed { Label::Error } else { Label::Plain };
+            let line = line.then(Label::Plain, arrow(*direction)).then(label, head);
+            let line = timed(line, *latency);
+            match headers.iter().find(|(name, _)| name == "content-type") {
+                Some((_, kind)) if *direction == Direction::Received => {
+                    line.then(Label::Dim, format!("  {kind}"))
+                }
+                _ => line,
+            }
+        }
+        Passed::Stderr(text) => {
+            line.then(Label::Warning, "!! stderr: ").then(Label::Plain, first(text, look))
+        }
+        Passed::Noise(text) => {
+            line.then(Label::Warning, ".. ").then(Label::Plain, first(text, look))
+        }
+        Passed::Opened(to) => line.then(Label::Good, "** opened: ").then(Label::Plain, to),
+        Passed::Closed(why) => line.then(Label::Heading, "** closed: ").then(Label::Plain, why),
+    };
+    if let (Some(call), true) = (&traffic.call, look.verbose) {
+        line.push(Label::Dim, format!("  call {call}"));
+    }
+    line
+}
+
+fn arrow(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Sent => "→ ",
+        Direction::Received => "← ",
+    }
+}
+
+fn timed(line: Line, latency: Option<Duration>) -> Line {
+    match latency {
+        Some(latency) => line.then(Label::Plain, format!("  {}", show_duration(latency))),
+        None => line,
+    }
+}
+
+/// The first line of a text.
+fn first(text: &str, look: Look) -> String {
+    let line = text.split('\n').next().unwrap_or_default();
+    if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }
+}
+
+fn named(glance: &Glance) -> (Label, String) {
+    match glance {
+        Glance::Request { id, method } => (Label::Heading, format!("{method} #{}", number(id))),
+        Glance::Answer { id, method, error } => {
+            let what = if *error { "error" } else { "result" };
+            let label = if *error { Label::Error } else { Label::Good };
+            let of = method.as_ref().map(|method| format!(" of {method}")).unwrap_or_default();
+            (label, format!("{what} #{}{of}", number(id)))
+        }
+        Glance::Notification { method } => (Label::Heading, method.clone()),
+        Glance::Unknown => (Label::Error, "not a message".to_owned()),
+    }
+}
+
+fn number(id: &serde_json::Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
+}
+
+/// The lines of a message: laid out when it is JSON of sensible size, as it is otherwise.
+fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
+    let parsed = (bytes.len() <= LAID_OUT)
+        .then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok())
+        .flatten();
+    match parsed {
+        Some(value) if verbose => json::pretty(&value).lines().map(str::to_owned).collect(),
+        Some(value) => json::pretty(&abridged(value)).lines().map(str::to_owned).collect(),
+        None => String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect(),
+    }
+}
+
+/// A message without the parts that every one repeats: `jsonrpc` is left out, and `_meta`, where the
+/// modern era has the client introduce itself in each request, becomes `…`.
+fn abridged(mut message: serde_json::Value) -> serde_json::Value {
+    if let Some(members) = message.as_object_mut() {
+        members.shift_remove("jsonrpc");
+        for part in ["params", "result"] {
+            let meta = members.get_mut(part).and_then(|part| part.get_mut("_meta"));
+            if let Some(meta) = meta.filter(|meta| meta.is_object()) {
+                *meta = "…".into();
+            }
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::model::CallId;
+
+    fn show(what: Passed, verbose: bool, width: Option<usize>) -> String {
+        let traffic = Traffic {
+            server: "notes".to_owned(),
+            sequence: 1,
+            at: Duration::ZERO,
+            call: Some(CallId("c1".to_owned())),
+            what,
+        };
+        let since = Duration::from_micros(12_340);
+        Palette::default().page(&page(&traffic, since, Look { verbose, width }))
+    }
+
+    fn message(direction: Direction, text: &str, glance: Glance) -> Passed {
+        let latency = matches!(glance, Glance::Answer { .. }).then_some(Duration::from_millis(12));
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        Passed::Message { direction, bytes, glance, latency }
+    }
+
+    fn head(direction: Direction, line: &str) -> Passed {
+        let headers = vec![
+            ("content-type".to_owned(), "text/event-stream".to_owned()),
+            ("authorization".to_owned(), "***".to_owned()),
+        ];
+        let latency = (direction == Direction::Received).then_some(Duration::from_micros(850));
+        Passed::Head { direction, line: line.to_owned(), headers, latency }
+    }
+
+    #[test]
+    fn each_kind_has_its_block() {
+        use Direction::{Received, Sent};
+        let id = || serde_json::Value::from(3);
+        let mut text = String::new();
+        for what in [
+            Passed::Opened("sh -c true".to_owned()),
+            head(Sent, "POST http://127.0.0.1:1/mcp"),
+            message(
+                Sent,
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{},"name":"add"}}"#,
+                Glance::Request { id: id(), method: "tools/call".to_owned() },
+            ),
+            head(Received, "500 Internal Server Error"),
+            message(
+                Received,
+                r#"{"id":3,"result":{}}"#,
+                Glance::Answer { id: id(), method: Some("tools/call".to_owned()), error: false },
+            ),
+            message(Received, "{half", Glance::Unknown),
+            Passed::Stderr("warming up".to_owned()),
+            Passed::Noise("two\nlines".to_owned()),
+            Passed::Closed("the process exited with 1".to_owned()),
+        ] {
+            text.push_str(&show(what, false, None));
+        }
+        assert_snapshot!(text, @r#"
+             12.3 ms notes ** opened: sh -c true
+             12.3 ms notes → POST http://127.0.0.1:1/mcp
+             12.3 ms notes → tools/call #3  81 B
+            {
+              "id": 3,
+              "method": "tools/call",
+              "params": {
+                "_meta": "…",
+                "name": "add"
+              }
+            }
+             12.3 ms notes ← 500 Internal Server Error  850 µs  text/event-stream
+             12.3 ms notes ← result #3 of tools/call  12 ms  20 B
+            {
+              "id": 3,
+              "result": {}
+            }
+             12.3 ms notes ← not a message  5 B
+            {half
+             12.3 ms notes !! stderr: warming up
+             12.3 ms notes .. two
+            lines
+             12.3 ms notes ** closed: the process exited with 1
+        "#);
+    }
+
+    #[test]
+    fn more_is_shown_to_who_asks_for_it() {
+        let shown = show(head(Direction::Sent, "GET http://x/"), true, None);
+        assert!(shown.contains("    authorization: ***\n") && shown.contains("call c1"), "{shown}");
+        let list = serde_json::json!({ "n": (0..40).collect::<Vec<_>>() }).to_string();
+        let many = |verbose| {
+            let glance = Glance::Notification { method: "x".to_owned() };
+            show(message(Direction::Received, &list, glance), verbose, None)
+        };
+        assert!(many(false).contains("… 28 more lines, -v shows all"), "{}", many(false));
+        assert_eq!(many(true).lines().count(), 45);
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal_and_nothing_dangerous_gets_through() {
+        let evil = "{\"a\":\"\u{1b}[2J\u{9b}31m\u{202e}and a text that is longer than a row\"}";
+        for verbose in [false, true] {
+            for what in [
+                message(Direction::Sent, evil, Glance::Unknown),
+                Passed::Stderr(evil.repeat(3)),
+                head(Direction::Sent, evil),
+                message(
+                    Direction::Received,
+                    evil,
+                    Glance::Request { id: evil.into(), method: evil.to_owned() },
+                ),
+            ] {
+                let shown = show(what, verbose, Some(30));
+                assert!(shown.lines().all(|line| text::width(line) <= 30), "{shown}");
+                assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown:?}");
+            }
+        }
+    }
+}

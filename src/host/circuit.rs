@@ -1,0 +1,254 @@
+//! Which servers are left alone for a while because they keep failing.
+//!
+//! Owns: for each server the count of failures in a row, and when it gets another chance. A circuit
+//! holds back only what the router sends of its own choice (see `balance`): a call by a full name
+//! is always made, and its end is noted all the same. Never does: call, wait, or choose.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::model::{Circuit, Fault, FaultKind, ToolResult};
+use crate::util::units::show_duration;
+
+/// Failures in a row that open a circuit.
+const FAILURES: u32 = 3;
+/// The first time for which it is open; doubled each time its trial fails…
+const FIRST: Duration = Duration::from_secs(5);
+/// …up to this.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// What a server's answers came to lately.
+#[derive(Debug, Default)]
+struct Breaker {
+    /// Failures in a row.
+    failures: u32,
+    /// Since when it is open, and for how long.
+    open: Option<(Instant, Duration)>,
+    /// When the call that tries it out was begun.
+    trial: Option<Instant>,
+    /// The newest failure.
+    last: Option<Fault>,
+}
+
+impl Breaker {
+    fn state(&self, now: Instant) -> Circuit {
+        let Some((since, wait)) = self.open else { return Circuit::Closed };
+        match (since + wait).saturating_duration_since(now) {
+            Duration::ZERO => Circuit::HalfOpen,
+            left => Circuit::Open { left },
+        }
+    }
+
+    /// Whether a call may be sent to it. A trial that never came to an end is forgotten.
+    fn admits(&self, now: Instant) -> bool {
+        match self.state(now) {
+            Circuit::Closed => true,
+            Circuit::Open { .. } => false,
+            Circuit::HalfOpen => self.trial.is_none_or(|begun| now >= begun + LONGEST),
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        if self.open.is_some() {
+            self.trial = Some(now);
+        }
+    }
+
+    fn failed(&mut self, now: Instant, fault: &Fault) {
+        self.last = Some(fault.clone());
+        self.failures = self.failures.saturating_add(1);
+        match (self.open, self.state(now)) {
+            (Some((_, wait)), Circuit::HalfOpen) => {
+                self.open = Some((now, (wait * 2).min(LONGEST)));
+                self.trial = None;
+            }
+            // A call that was begun before it opened says nothing new.
+            (Some(_), _) => {}
+            (None, _) if self.failures >= FAILURES => self.open = Some((now, FIRST)),
+            (None, _) => {}
+        }
+    }
+}
+
+/// What the end of a call says about its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Works,
+    Fails,
+    /// It says something about the call only.
+    Nothing,
+}
+
+fn verdict(outcome: Result<&ToolResult, &Fault>) -> Verdict {
+    match outcome.map_err(Fault::kind) {
+        // A no is an answer.
+        Ok(_) | Err(FaultKind::Tool) => Verdict::Works,
+        Err(FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Protocol) => Verdict::Fails,
+        Err(_) => Verdict::Nothing,
+    }
+}
+
+/// The circuits of all servers.
+#[derive(Debug, Default)]
+pub(super) struct Circuits(Mutex<HashMap<String, Breaker>>);
+
+impl Circuits {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Breaker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the router may choose this server.
+    pub(super) fn admits(&self, server: &str) -> bool {
+        self.all().get(server).is_none_or(|breaker| breaker.admits(Instant::now()))
+    }
+
+    /// The router sends a call to this server; if it is on trial, no other call follows.
+    pub(super) fn begin(&self, server: &str) {
+        if let Some(breaker) = self.all().get_mut(server) {
+            breaker.begin(Instant::now());
+        }
+    }
+
+    /// Notes how a call of this server ended.
+    pub(super) fn note(&self, server: &str, outcome: Result<&ToolResult, &Fault>) {
+        let mut all = self.all();
+        match (verdict(outcome), outcome) {
+            (Verdict::Works, _) => drop(all.remove(server)),
+            // Names come from the configuration, which bounds the map.
+            (Verdict::Fails, Err(fault)) => {
+                all.entry(server.to_owned()).or_default().failed(Instant::now(), fault);
+            }
+            (Verdict::Fails | Verdict::Nothing, _) => {
+                if let Some(breaker) = all.get_mut(server) {
+                    breaker.trial = None;
+                }
+            }
+        }
+    }
+
+    /// What is shown of it.
+    pub(super) fn state(&self, server: &str) -> Circuit {
+        self.all().get(server).map_or(Circuit::Closed, |breaker| breaker.state(Instant::now()))
+    }
+
+    /// Why nothing is sent to it now.
+    pub(super) fn refusal(&self, server: &str) -> Fault {
+        let all = self.all();
+        let breaker = all.get(server);
+        let fault = match breaker.map(|breaker| breaker.state(Instant::now())) {
+            Some(Circuit::Open { left }) => Fault::unreachable(format!(
+                "it keeps failing and is left alone for another {}",
+                show_duration(left)
+            )),
+            _ => Fault::unreachable("it keeps failing, and another call is trying it out"),
+        };
+        let last = breaker.and_then(|breaker| breaker.last.as_ref());
+        fault.server(server).details(last.map(|last| format!("last: {}", last.message())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fail(circuits: &Circuits) {
+        circuits.note("s", Err(&Fault::unreachable("connection refused")));
+    }
+
+    fn answer(circuits: &Circuits) {
+        circuits.note("s", Ok(&ToolResult::text("hi")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn three_failures_in_a_row_open_it_and_one_answer_closes_it() {
+        let circuits = Circuits::default();
+        fail(&circuits);
+        fail(&circuits);
+        answer(&circuits);
+        fail(&circuits);
+        fail(&circuits);
+        assert_eq!(circuits.state("s"), Circuit::Closed);
+        fail(&circuits);
+        assert_eq!(circuits.state("s"), Circuit::Open { left: FIRST });
+        assert!(!circuits.admits("s") && circuits.admits("other"));
+        let refusal = circuits.refusal("s");
+        assert!(refusal.message().contains("another 5 s"), "{refusal}");
+        assert_eq!(refusal.detail_lines(), ["last: connection refused"]);
+        answer(&circuits);
+        assert!(circuits.admits("s"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_trial_decides_and_the_wait_doubles_up_to_a_minute() {
+        let circuits = Circuits::default();
+        (0..3).for_each(|_| fail(&circuits));
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            let Circuit::Open { left } = circuits.state("s") else { panic!("not open") };
+            waits.push(left.as_secs());
+            tokio::time::advance(left).await;
+            assert_eq!(circuits.state("s"), Circuit::HalfOpen);
+            assert!(circuits.admits("s"));
+            circuits.begin("s");
+            assert!(!circuits.admits("s"), "a second trial");
+            fail(&circuits);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
+        tokio::time::advance(LONGEST).await;
+        circuits.begin("s");
+        answer(&circuits);
+        assert_eq!(circuits.state("s"), Circuit::Closed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trial_that_says_nothing_makes_room_for_another() {
+        let circuits = Circuits::default();
+        (0..3).for_each(|_| fail(&circuits));
+        tokio::time::advance(FIRST).await;
+        circuits.begin("s");
+        circuits.note("s", Err(&Fault::denied("a person refused")));
+        assert!(circuits.admits("s"));
+        circuits.begin("s");
+        tokio::time::advance(LONGEST).await;
+        assert!(circuits.admits("s"), "a trial that was dropped blocks for ever");
+    }
+
+    #[test]
+    fn only_what_a_server_does_counts() {
+        let of = |fault: Fault| verdict(Err(&fault));
+        assert_eq!(of(Fault::timeout("t")), Verdict::Fails);
+        assert_eq!(of(Fault::protocol("p")), Verdict::Fails);
+        assert_eq!(of(Fault::tool("no")), Verdict::Works);
+        for fault in [Fault::denied("d"), Fault::auth("a"), Fault::usage("u")] {
+            assert_eq!(of(fault), Verdict::Nothing);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_never_open_without_three_failures_nor_longer_than_a_minute(
+            steps in prop::collection::vec((0_u8..3, 0_u64..20), 0..60),
+        ) {
+            let (start, fault) = (Instant::now(), Fault::unreachable("x"));
+            let (mut breaker, mut now, mut row) = (Breaker::default(), start, 0);
+            for (step, seconds) in steps {
+                now += Duration::from_secs(seconds);
+                match step {
+                    0 => { breaker = Breaker::default(); row = 0; }
+                    1 => { breaker.failed(now, &fault); row += 1; }
+                    _ => if breaker.admits(now) { breaker.begin(now) },
+                }
+                match breaker.state(now) {
+                    Circuit::Closed => prop_assert!(row < FAILURES),
+                    Circuit::Open { left } => prop_assert!(row >= FAILURES && left <= LONGEST),
+                    Circuit::HalfOpen => prop_assert!(row >= FAILURES),
+                }
+            }
+        }
+    }
+}

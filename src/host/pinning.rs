@@ -1,0 +1,53 @@
+//! What pins say about calls and listings.
+//!
+//! Owns: the refusal of a call whose tool is not what was pinned, and what is written down of a
+//! tool when it is pinned: without the secrets the host knows. Never does: read or write a file.
+
+use super::ToolHost;
+use crate::catalogue::Catalogue;
+use crate::catalogue::pins::book::Words;
+use crate::catalogue::pins::{Pin, Pins, Report};
+use crate::model::{Fault, ToolDefinition};
+
+impl ToolHost {
+    /// The pins that hold.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Compares a listing with pins: the host's own, or others.
+    pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> Report {
+        let mut report = Report::new(pins, catalogue, &|server| self.instructions(server));
+        let servers = report.servers.iter_mut().flat_map(|server| &mut server.changes);
+        let tools = report.tools.iter_mut().flat_map(|tool| &mut tool.changes);
+        for change in servers.chain(tools) {
+            for side in [&mut change.before, &mut change.after] {
+                *side = side.take().map(|text| self.masker.text(&text));
+            }
+        }
+        report.failures = report.failures.into_iter().map(|f| self.masker.fault(f)).collect();
+        report
+    }
+
+    /// A pin of the tool as it is now.
+    pub fn pin(&self, tool: &ToolDefinition) -> Pin {
+        Pin::of(tool, &|text| self.masker.text(text))
+    }
+
+    /// What a connected server tells models, to be pinned.
+    pub fn pinned_words(&self, server: &str) -> Option<Words> {
+        Some(Words::of(&self.instructions(server)?, &|text| self.masker.text(text)))
+    }
+
+    /// What a connected server tells models, with whatever secrets are in it.
+    fn instructions(&self, server: &str) -> Option<String> {
+        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
+        member.provider.as_server()?.status().instructions
+    }
+
+    /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
+    pub(super) fn admitted(&self, tool: &ToolDefinition) -> Result<Vec<String>, Fault> {
+        let warnings = self.pins.admit(tool).map_err(|fault| self.masker.fault(fault))?;
+        Ok(warnings.iter().map(|line| self.masker.text(line)).collect())
+    }
+}

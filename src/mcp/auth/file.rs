@@ -1,0 +1,344 @@
+//! Logins in an encrypted file.
+//!
+//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `key` beside it,
+//! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is
+//! replaced as a whole. What cannot be read is never overwritten: a person removes it.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use secrecy::{SecretBox, SecretString};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use super::seal::{KEY_LEN, Secret, Source, VARIABLE, generate, source};
+use super::vault::{Change, Login, Turn, Vault};
+use crate::mcp::era;
+use crate::model::Fault;
+use crate::util::units::show_duration;
+
+/// Bytes of the file; a login is about 4 KiB.
+const LARGEST: u64 = 4 << 20;
+/// How long others may take to write.
+const WRITING: Duration = Duration::from_secs(10);
+/// How long others may take to renew a token.
+const RENEWING: Duration = Duration::from_mins(1);
+/// How often a lock is tried.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Keeps logins in a file.
+pub struct FileVault {
+    directory: PathBuf,
+    variable: Option<SecretString>,
+}
+
+impl std::fmt::Debug for FileVault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileVault({})", self.directory.display())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    logins: Vec<Login>,
+}
+
+impl FileVault {
+    /// Keeps logins in `auth` of this state directory, sealed with the value of
+    /// `TOOLHOST_ENCRYPTION_KEY` when it has one. Touches nothing yet.
+    pub fn new(state_dir: &Path, variable: Option<String>) -> Self {
+        let variable = variable.filter(|value| !value.is_empty()).map(SecretString::from);
+        Self { directory: state_dir.join("auth"), variable }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("logins")
+    }
+
+    /// Removes everything that is kept, readable or not; says whether there was anything.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub async fn clear(&self) -> Result<bool, Fault> {
+        if !self.directory.exists() {
+            return Ok(false);
+        }
+        let _lock = self.lock("lock", WRITING).await?;
+        match std::fs::remove_file(self.path()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.failed("removed", &self.path(), &error)),
+        }
+    }
+
+    fn read(&self) -> Result<Vec<Login>, Fault> {
+        let path = self.path();
+        let sealed = match read(&path) {
+            Ok(sealed) => sealed,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.failed("read", &path, &error)),
+        };
+        let unusable = |why: &str| {
+            Fault::auth(format!("the kept logins in {} cannot be read: {why}", path.display()))
+                .hint("to forget them all: toolhost auth logout --all")
+        };
+        let secret = match (source(&sealed), &self.variable) {
+            (Some(Source::Variable), Some(variable)) => Secret::Variable(variable.clone()),
+            (Some(Source::Variable), None) => {
+                let why = format!("they were sealed with {VARIABLE}, which is not set");
+                return Err(unusable(&why));
+            }
+            (Some(Source::File), _) => match self.key()? {
+                Some(key) => key,
+                None => return Err(unusable("the key that was beside them is gone")),
+            },
+            (None, _) => return Err(unusable("the file is none of toolhost's")),
+        };
+        let opened = secret.open(&sealed).ok_or_else(|| {
+            unusable(match secret {
+                Secret::Variable(_) => "another key sealed them, or the file is damaged",
+                Secret::File(_) => "the file or its key is damaged",
+            })
+        })?;
+        let content: Content =
+            serde_json::from_slice(&opened).map_err(|_| unusable("a newer toolhost wrote them"))?;
+        Ok(content.logins)
+    }
+
+    fn write(&self, logins: Vec<Login>) -> Result<(), Fault> {
+        let path = self.path();
+        let secret = match &self.variable {
+            Some(variable) => Secret::Variable(variable.clone()),
+            None => match self.key()? {
+                Some(key) => key,
+                None => self.make_key()?,
+            },
+        };
+        let text = serde_json::to_vec(&Content { logins })
+            .map_err(|error| Fault::internal(error.to_string()))?;
+        let sealed = secret.seal(text).ok_or_else(no_random)?;
+        replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
+    }
+
+    /// The generated key, if there is one.
+    fn key(&self) -> Result<Option<Secret>, Fault> {
+        let path = self.directory.join("key");
+        let open = || -> io::Result<Vec<u8>> {
+            let meta = std::fs::symlink_metadata(&path)?;
+            if meta.mode() & 0o077 != 0 {
+                return Err(io::Error::other("others may read it; chmod 600 it"));
+            }
+            read(&path)
+        };
+        match open() {
+            Ok(bytes) => match <[u8; KEY_LEN]>::try_from(bytes) {
+                Ok(key) => Ok(Some(Secret::File(SecretBox::new(Box::new(key))))),
+                Err(_) => Err(self.failed("used", &path, &io::Error::other("it is damaged"))),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed("used", &path, &error)),
+        }
+    }
+
+    fn make_key(&self) -> Result<Secret, Fault> {
+        let path = self.directory.join("key");
+        let key = generate().ok_or_else(no_random)?;
+        replace(&path, &key).map_err(|error| self.failed("written", &path, &error))?;
+        Ok(Secret::File(SecretBox::new(Box::new(key))))
+    }
+
+    async fn lock(&self, name: &str, limit: Duration) -> Result<File, Fault> {
+        let path = self.directory.join(name);
+        let open = || -> io::Result<File> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+            let mut options = OpenOptions::new();
+            options.create(true).write(true).truncate(false).mode(0o600);
+            options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path)
+        };
+        let file = open().map_err(|error| self.failed("locked", &path, &error))?;
+        let end = Instant::now() + limit;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => sleep(AGAIN).await,
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let limit = show_duration(limit);
+                    return Err(Fault::timeout(format!(
+                        "another toolhost did not give {} free within {limit}",
+                        path.display()
+                    )));
+                }
+                Err(error) => return Err(self.failed("locked", &path, &error.into())),
+            }
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as what the vault says")]
+    fn failed(&self, what: &str, path: &Path, error: &io::Error) -> Fault {
+        Fault::auth(format!("{} cannot be {what}: {error}", path.display()))
+    }
+}
+
+#[async_trait]
+impl Vault for FileVault {
+    async fn load(&self) -> Result<Vec<Login>, Fault> {
+        self.read()
+    }
+
+    async fn change(&self, change: Change<'_>) -> Result<(), Fault> {
+        let _lock = self.lock("lock", WRITING).await?;
+        let mut logins = self.read()?;
+        change(&mut logins);
+        self.write(logins)
+    }
+
+    async fn turn(&self, server: &str) -> Result<Turn, Fault> {
+        let lock = self.lock(&format!("{}.turn", era::key(&[server])), RENEWING).await?;
+        Ok(Box::new(lock))
+    }
+}
+
+fn no_random() -> Fault {
+    Fault::internal("the system has no random numbers")
+}
+
+/// A small file of ours; links are not followed.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = options.read(true).custom_flags(flags).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}
+
+/// Writes beside the file and moves it into place, so that nobody sees half of it.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::mcp::auth::vault::{Client, Token, put};
+
+    fn login(server: &str, access: &str) -> Login {
+        let token = Token {
+            access: access.to_owned(),
+            refresh: None,
+            expires_at: None,
+            scopes: Vec::new(),
+            asked: Vec::new(),
+        };
+        let client =
+            Client { id: "me".into(), secret: None, redirect: String::new(), registered: true };
+        Login { server: server.into(), issuer: "https://as".into(), client, token: Some(token) }
+    }
+
+    async fn add(vault: &FileVault, login: &Login) -> Result<(), Fault> {
+        vault.change(&mut |logins| put(logins, login)).await
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_private_sealed_and_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = FileVault::new(dir.path(), None);
+        assert!(vault.load().await.unwrap().is_empty());
+        assert!(!dir.path().join("auth").exists(), "reading makes nothing");
+        add(&vault, &login("one", "hunter2hunter2")).await.unwrap();
+        add(&vault, &login("two", "hunter3")).await.unwrap();
+        add(&vault, &login("one", "hunter4")).await.unwrap();
+        let kept = FileVault::new(dir.path(), None).load().await.unwrap();
+        assert_eq!(kept, [login("two", "hunter3"), login("one", "hunter4")]);
+        let mode = |path: &str| {
+            std::fs::metadata(dir.path().join(path)).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!((mode("auth"), mode("auth/logins"), mode("auth/key")), (0o700, 0o600, 0o600));
+        let bytes = std::fs::read(dir.path().join("auth/logins")).unwrap();
+        assert!(!bytes.windows(6).any(|bytes| bytes == b"hunter"));
+        assert!(vault.clear().await.unwrap());
+        assert!(!vault.clear().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_variable_takes_over_from_the_generated_key_and_is_needed_then() {
+        let dir = tempfile::tempdir().unwrap();
+        add(&FileVault::new(dir.path(), None), &login("one", "a")).await.unwrap();
+        let with = |key: &str| FileVault::new(dir.path(), Some(key.to_owned()));
+        assert_eq!(with("k").load().await.unwrap().len(), 1);
+        add(&with("k"), &login("two", "b")).await.unwrap();
+        assert_eq!(with("k").load().await.unwrap().len(), 2);
+        let before = std::fs::read(dir.path().join("auth/logins")).unwrap();
+        for vault in [with("other"), FileVault::new(dir.path(), None)] {
+            let fault = vault.load().await.unwrap_err();
+            assert!(fault.hint_text().unwrap().contains("logout --all"), "{fault:?}");
+            add(&vault, &login("three", "c")).await.unwrap_err();
+        }
+        assert_eq!(std::fs::read(dir.path().join("auth/logins")).unwrap(), before);
+    }
+
+    #[tokio::test]
+    async fn damage_is_said_and_nothing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = FileVault::new(dir.path(), None);
+        add(&vault, &login("one", "a")).await.unwrap();
+        let path = dir.path().join("auth/logins");
+        let good = std::fs::read(&path).unwrap();
+        for bad in [&b"nonsense"[..], b"", &good[..good.len() - 1]] {
+            std::fs::write(&path, bad).unwrap();
+            vault.load().await.unwrap_err();
+            add(&vault, &login("two", "b")).await.unwrap_err();
+            assert_eq!(std::fs::read(&path).unwrap(), bad);
+        }
+        std::fs::write(&path, &good).unwrap();
+        let key = dir.path().join("auth/key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(vault.load().await.unwrap_err().message().contains("chmod 600"));
+        std::fs::remove_file(&key).unwrap();
+        assert!(vault.load().await.unwrap_err().message().contains("gone"));
+        assert!(vault.clear().await.unwrap());
+        add(&vault, &login("two", "b")).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = FileVault::new(dir.path(), None);
+        add(&vault, &login("one", "a")).await.unwrap();
+        let path = dir.path().join("auth/logins");
+        std::fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        vault.load().await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn turns_are_taken_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (FileVault::new(dir.path(), None), FileVault::new(dir.path(), None));
+        let turn = one.turn("s").await.unwrap();
+        let other = two.turn("another").await.unwrap();
+        let waiting = two.turn("s");
+        tokio::pin!(waiting);
+        assert!(futures_util::future::FutureExt::now_or_never(waiting.as_mut()).is_none());
+        drop((turn, other));
+        waiting.await.unwrap();
+    }
+}

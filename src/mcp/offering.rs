@@ -1,0 +1,207 @@
+//! Reading resources, filling in prompts, completing arguments, choosing log lines.
+//!
+//! Owns: these requests in both eras, and what an acceptable answer to each is. Never does: list
+//! (see `listing`), subscribe (see `subscription`), or know which server is meant.
+
+use serde_json::{Map, Value, json};
+
+use super::connection::{Connection, RequestOptions};
+use super::message::{Raw, error_code, head};
+use super::page::freshness;
+use super::results::check_content;
+use crate::model::{
+    Completion, CompletionQuery, Era, Fault, JsonObject, PromptMessages, Reference,
+    ResourceContents, ToolName,
+};
+
+/// How many values of a completion are kept; the specification allows 100.
+const VALUES: usize = 1_000;
+
+/// Reads a resource.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer holds no contents.
+pub async fn read(
+    connection: &Connection,
+    server: &str,
+    uri: &str,
+    options: &RequestOptions,
+) -> Result<ResourceContents, Fault> {
+    let asked = Asked { connection, server, method: "resources/read", options };
+    let (raw, mut answer) = asked.complete(json!({ "uri": uri })).await?;
+    let contents = match answer.remove("contents") {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(asked.broken("has contents that are no list", &raw)),
+        None => return Err(asked.broken("has no contents", &raw)),
+    };
+    for (index, item) in contents.iter().enumerate() {
+        check_part(item)
+            .map_err(|why| asked.broken(&format!("has bad contents[{index}]: {why}"), &raw))?;
+    }
+    Ok(ResourceContents {
+        server: server.to_owned(),
+        uri: uri.to_owned(),
+        contents,
+        freshness: freshness(answer.get("ttlMs"), answer.get("cacheScope")),
+        meta: answer.remove("_meta"),
+    })
+}
+
+/// What a part of a resource must have.
+fn check_part(item: &Value) -> Result<(), &'static str> {
+    if !item.get("uri").is_some_and(Value::is_string) {
+        return Err("it has no uri");
+    }
+    match (item.get("text"), item.get("blob")) {
+        (Some(Value::String(_)), None) | (None, Some(Value::String(_))) => Ok(()),
+        (None, None) => Err("it has neither text nor blob"),
+        (Some(_), Some(_)) => Err("it has text and blob"),
+        _ => Err("its text or blob is no text"),
+    }
+}
+
+/// Fills in a prompt.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer holds no messages.
+pub async fn prompt(
+    connection: &Connection,
+    server: &str,
+    name: &str,
+    arguments: &JsonObject,
+    options: &RequestOptions,
+) -> Result<PromptMessages, Fault> {
+    let asked = Asked { connection, server, method: "prompts/get", options };
+    let mut params = json!({ "name": name });
+    if !arguments.is_empty() {
+        params["arguments"] = Value::Object(arguments.clone());
+    }
+    let (raw, mut answer) = asked.complete(params).await?;
+    let messages = match answer.remove("messages") {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(asked.broken("has messages that are no list", &raw)),
+        None => return Err(asked.broken("has no messages", &raw)),
+    };
+    for (index, message) in messages.iter().enumerate() {
+        check_message(message)
+            .map_err(|why| asked.broken(&format!("has a bad messages[{index}]: {why}"), &raw))?;
+    }
+    Ok(PromptMessages {
+        name: ToolName::of(server, name),
+        description: answer.get("description").and_then(Value::as_str).map(str::to_owned),
+        messages,
+        meta: answer.remove("_meta"),
+    })
+}
+
+fn check_message(message: &Value) -> Result<(), String> {
+    if !message.get("role").is_some_and(Value::is_string) {
+        return Err("it has no role".to_owned());
+    }
+    match message.get("content") {
+        Some(content @ Value::Object(_)) => check_content(content),
+        Some(_) => Err("its content is no object".to_owned()),
+        None => Err("it has no content".to_owned()),
+    }
+}
+
+/// Asks what an argument may be.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer is no completion.
+pub async fn complete(
+    connection: &Connection,
+    server: &str,
+    query: &CompletionQuery,
+    options: &RequestOptions,
+) -> Result<Completion, Fault> {
+    let asked = Asked { connection, server, method: "completion/complete", options };
+    let reference = match &query.reference {
+        Reference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+        Reference::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+    };
+    let argument = json!({ "name": query.argument, "value": query.value });
+    let mut params = json!({ "ref": reference, "argument": argument });
+    if !query.context.is_empty() {
+        params["context"] = json!({ "arguments": query.context });
+    }
+    let answered = asked.complete(params).await;
+    let (raw, answer) = answered.map_err(|fault| match error_code(&fault) {
+        Some(-32601) => fault.hint("this server completes nothing"),
+        _ => fault,
+    })?;
+    let completion = answer.get("completion").and_then(Value::as_object);
+    let values = completion.and_then(|completion| completion.get("values")?.as_array());
+    let (Some(completion), Some(values)) = (completion, values) else {
+        return Err(asked.broken("has no values", &raw));
+    };
+    let texts: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+    let Some(texts) = texts else {
+        return Err(asked.broken("has values that are no texts", &raw));
+    };
+    if texts.len() > VALUES {
+        connection.doubt(format!("it completes with {} values; {VALUES} are kept", texts.len()));
+    }
+    Ok(Completion {
+        values: texts.into_iter().take(VALUES).map(str::to_owned).collect(),
+        total: completion.get("total").and_then(Value::as_u64),
+        has_more: completion.get("hasMore").and_then(Value::as_bool),
+    })
+}
+
+/// Chooses the least level of the log lines of a server of the legacy era. One of the modern era
+/// is told with each request instead (see [`RequestOptions::log_level`]), and one that declares no
+/// logging is not asked.
+///
+/// # Errors
+/// As [`Connection::request`].
+pub async fn set_level(
+    connection: &Connection,
+    level: &str,
+    options: &RequestOptions,
+) -> Result<(), Fault> {
+    if connection.agreement.era == Era::Modern || !connection.declares("logging") {
+        return Ok(());
+    }
+    connection.request("logging/setLevel", json!({ "level": level }), options).await.map(drop)
+}
+
+/// A request whose answer is one object.
+struct Asked<'a> {
+    connection: &'a Connection,
+    server: &'a str,
+    method: &'static str,
+    options: &'a RequestOptions,
+}
+
+impl Asked<'_> {
+    /// Sends it; the answer as text and as its members.
+    async fn complete(&self, params: Value) -> Result<(Raw, Map<String, Value>), Fault> {
+        let raw = self.connection.request(self.method, params, self.options).await?;
+        let Value::Object(map) = raw.parse().map_err(|fault| self.named(fault))? else {
+            return Err(self.broken("is not an object", &raw));
+        };
+        match map.get("resultType") {
+            None => Ok((raw, map)),
+            Some(Value::String(kind)) if kind == "complete" => Ok((raw, map)),
+            Some(Value::String(kind)) if kind == "input_required" => {
+                let text = format!(
+                    "the server wants to ask something before it answers {}, which toolhost \
+                     supports for calls only",
+                    self.method
+                );
+                Err(self.named(Fault::tool(text)))
+            }
+            Some(other) => Err(self.broken(&format!("has the unknown resultType {other}"), &raw)),
+        }
+    }
+
+    fn broken(&self, what: &str, raw: &Raw) -> Fault {
+        let fault = Fault::protocol(format!("the answer to {} {what}", self.method));
+        self.named(fault.detail(format!("result: {}", head(raw.get(), 300))))
+    }
+
+    fn named(&self, fault: Fault) -> Fault {
+        fault.server(self.server).phase(self.options.phase)
+    }
+}

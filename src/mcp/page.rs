@@ -1,0 +1,153 @@
+//! One page of a list as a server sent it, its items still text.
+//!
+//! Owns: what makes an answer a page, whatever it lists. Never does: look into an item.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::few::Few;
+use super::message::Raw;
+use crate::model::{Fault, Freshness};
+
+/// How many items of one page are read, and of one list in all.
+pub(super) const ITEMS: usize = 25_000;
+
+/// The items of a page, as far as they may be listed.
+pub(super) type Items = Few<Box<RawValue>, ITEMS>;
+
+/// One page.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// Its items.
+    pub items: Items,
+    /// What leads to the next one.
+    pub next: Next,
+    /// How long it holds, as the server says.
+    pub freshness: Freshness,
+}
+
+/// What leads to the next page.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// There is none.
+    Nothing,
+    /// This cursor.
+    Cursor(String),
+    /// Something that is no cursor.
+    Nonsense(String),
+}
+
+impl Page {
+    /// Reads a page whose items stand under `field`; `what` names the list for messages.
+    pub fn read(raw: &Raw, field: &'static str, what: &str) -> Result<Self, Fault> {
+        let mut text = serde_json::Deserializer::from_str(raw.get());
+        Members { field }
+            .deserialize(&mut text)
+            .map_err(|error| Fault::protocol(format!("not a {what} list: {error}")))
+    }
+}
+
+/// Reads the members of an answer that say how long it holds; nonsense is nothing.
+pub(super) fn freshness(ttl: Option<&Value>, scope: Option<&Value>) -> Freshness {
+    Freshness {
+        ttl_ms: ttl.and_then(Value::as_u64),
+        scope: scope.and_then(Value::as_str).map(str::to_owned),
+    }
+}
+
+/// Reads the members of a page.
+struct Members {
+    field: &'static str,
+}
+
+impl<'de> DeserializeSeed<'de> for Members {
+    type Value = Page;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Page, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Page;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page, A::Error> {
+        let (mut items, mut next, mut ttl, mut scope) = (None, Next::Nothing, None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            if key == self.field {
+                if items.replace(map.next_value::<Items>()?).is_some() {
+                    return Err(A::Error::duplicate_field(self.field));
+                }
+                continue;
+            }
+            match key.as_str() {
+                "nextCursor" => next = cursor(map.next_value()?),
+                "ttlMs" => ttl = small(map.next_value()?),
+                "cacheScope" => scope = small(map.next_value()?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let items = items.ok_or_else(|| A::Error::missing_field(self.field))?;
+        Ok(Page { items, next, freshness: freshness(ttl.as_ref(), scope.as_ref()) })
+    }
+}
+
+fn cursor(raw: &RawValue) -> Next {
+    match serde_json::from_str(raw.get()) {
+        Ok(Value::Null) => Next::Nothing,
+        Ok(Value::String(cursor)) => Next::Cursor(cursor),
+        Ok(other) => Next::Nonsense(other.to_string()),
+        Err(error) => Next::Nonsense(error.to_string()),
+    }
+}
+
+/// A value that is a number or a word; anything larger is none.
+fn small(raw: &RawValue) -> Option<Value> {
+    const LONGEST: usize = 64;
+    (raw.get().len() <= LONGEST).then(|| serde_json::from_str(raw.get()).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Page, Fault> {
+        Page::read(&Raw(RawValue::from_string(text.to_owned()).unwrap()), "prompts", "prompt")
+    }
+
+    #[test]
+    fn a_page_is_read_whatever_stands_beside_its_items() {
+        let page = read(
+            r#"{"_meta":{"a":[1]},"ttlMs":5000,"prompts":[{},1],"cacheScope":"public","nextCursor":"b"}"#,
+        )
+        .unwrap();
+        assert_eq!(page.items.kept.len(), 2);
+        assert_eq!(page.next, Next::Cursor("b".to_owned()));
+        let scope = Some("public".to_owned());
+        assert_eq!(page.freshness, Freshness { ttl_ms: Some(5000), scope });
+        let odd = read(r#"{"prompts":[],"ttlMs":-1,"cacheScope":7,"nextCursor":[1]}"#).unwrap();
+        assert_eq!(odd.freshness, Freshness::default());
+        assert_eq!(odd.next, Next::Nonsense("[1]".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_page_says_why() {
+        for (text, words) in [
+            ("[]", "an object"),
+            ("{}", "missing field `prompts`"),
+            (r#"{"tools":[]}"#, "missing field `prompts`"),
+            (r#"{"prompts":"x"}"#, "a list"),
+            (r#"{"prompts":[],"prompts":[]}"#, "duplicate"),
+        ] {
+            let fault = read(text).unwrap_err();
+            assert!(fault.message().contains(words), "{}", fault.message());
+        }
+    }
+}

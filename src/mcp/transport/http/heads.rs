@@ -1,0 +1,118 @@
+//! The heads of requests and responses, as the trace may show them.
+//!
+//! Owns: which headers of a request are shown, and replacing credentials in them and in addresses.
+//! Never does: send, or look at a body.
+
+use std::time::Duration;
+
+use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use reqwest::{Method, Response};
+use url::Url;
+
+use crate::config::secrets::names_secret;
+use crate::mcp::tracer::Tracer;
+use crate::model::CallId;
+use crate::model::traffic::Direction;
+
+/// What stands for a value that nobody may see.
+const HIDDEN: &str = "***";
+
+/// Reports heads to a tracer.
+pub(super) struct Heads {
+    pub(super) tracer: Tracer,
+    /// The headers of the entry, which the client adds to every request; their values are hidden.
+    own: Vec<(String, String)>,
+}
+
+impl Heads {
+    /// Reports to `tracer`; `own` are the headers that go with every request.
+    pub(super) fn new(tracer: Tracer, own: &HeaderMap) -> Self {
+        let own = if tracer.is_on() { shown(own) } else { Vec::new() };
+        Self { tracer, own }
+    }
+
+    /// A request is about to be sent.
+    pub(super) fn asking(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+        call: Option<&CallId>,
+    ) {
+        if self.tracer.is_on() {
+            let line = format!("{method} {}", address(url));
+            let mut all = shown(headers);
+            all.extend(self.own.iter().cloned());
+            self.tracer.head(Direction::Sent, line, all, None, call);
+        }
+    }
+
+    /// The head of a response is here, `took` after the request was sent.
+    pub(super) fn answered(&self, response: &Response, took: Duration, call: Option<&CallId>) {
+        if self.tracer.is_on() {
+            let line = response.status().to_string();
+            let headers = shown(response.headers());
+            self.tracer.head(Direction::Received, line, headers, Some(took), call);
+        }
+    }
+
+    /// A body that is no message.
+    pub(super) fn page(&self, body: &[u8], call: Option<&CallId>) {
+        if self.tracer.is_on() && !body.is_empty() {
+            self.tracer.noise(&String::from_utf8_lossy(body), call);
+        }
+    }
+}
+
+fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
+    let value = |name: &HeaderName, value: &HeaderValue| {
+        let hidden = value.is_sensitive()
+            || *name == COOKIE
+            || *name == SET_COOKIE
+            || names_secret(name.as_str());
+        if hidden {
+            HIDDEN.to_owned()
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        }
+    };
+    headers.iter().map(|(name, text)| (name.to_string(), value(name, text))).collect()
+}
+
+/// An address without user name and password; the values of its query are hidden, because keys
+/// travel there.
+fn address(url: &Url) -> String {
+    let mut shown = url.clone();
+    // These fail for addresses that cannot have them.
+    shown.set_username("").ok();
+    shown.set_password(None).ok();
+    let names: Vec<String> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
+    shown.set_query(None);
+    let query: Vec<String> = names.iter().map(|name| format!("{name}={HIDDEN}")).collect();
+    if query.is_empty() { shown.to_string() } else { format!("{shown}?{}", query.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_hidden_wherever_they_stand() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer planted"),
+            ("x-api-key", "planted"),
+            ("set-cookie", "id=planted"),
+            ("mcp-method", "tools/call"),
+        ] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let mut team = HeaderValue::from_static("planted");
+        team.set_sensitive(true);
+        headers.insert("x-team", team);
+        let text = format!("{:?}", shown(&headers));
+        assert!(!text.contains("planted") && text.contains("tools/call"), "{text}");
+        let url = "https://me:planted@example.com/mcp?key=planted&v=1".parse().unwrap();
+        assert_eq!(address(&url), "https://example.com/mcp?key=***&v=***");
+    }
+}

@@ -1,0 +1,95 @@
+//! Streamable HTTP over a Unix socket: the same wire, and the ways a socket cannot be reached.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{TcpStream, UnixListener};
+
+use super::super::{HttpTarget, HttpWire};
+use super::{call, target};
+use crate::mcp::credentials;
+use crate::mcp::wire::Wire as _;
+use crate::model::{Era, Fault, FaultKind, Phase};
+use crate::net::peer::{Peer, Reply};
+
+/// A socket in `directory` behind which `peer` stands.
+fn socket_to(peer: &Peer, directory: &Path) -> PathBuf {
+    let path = directory.join("mcp.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let address = peer.url("/").socket_addrs(|| None).unwrap()[0];
+    // It ends with the test's runtime.
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(address).await?;
+                tokio::io::copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    });
+    path
+}
+
+fn over(socket: &Path) -> HttpTarget {
+    HttpTarget {
+        socket: Some(socket.to_path_buf()),
+        ..target("http://localhost/other".parse().unwrap())
+    }
+}
+
+async fn fault_at(socket: &Path) -> Fault {
+    let wire = HttpWire::connect(over(socket)).unwrap();
+    let fault = call(&wire, 1, "tools/list").await.fault.unwrap();
+    assert_eq!((fault.kind(), fault.at_phase()), (FaultKind::Unreachable, Some(Phase::Start)));
+    assert!(fault.message().contains(socket.to_str().unwrap()), "{fault}");
+    fault
+}
+
+#[tokio::test]
+async fn a_request_goes_over_the_socket_and_names_localhost() {
+    let peer = Peer::start(|_, heard| Reply::result(heard)).await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut target = over(&socket_to(&peer, directory.path()));
+    target.credentials = credentials::bearer("hunter2hunter2".into());
+    let wire = HttpWire::connect(target).unwrap();
+    wire.agreed(Era::Modern, "2026-07-28");
+    assert!(call(&wire, 1, "tools/list").await.fault.is_none());
+    let heard = peer.heard();
+    assert_eq!(heard[0].line(), "POST /other");
+    assert_eq!(heard[0].header("host"), Some("localhost"));
+    assert_eq!(heard[0].header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(heard[0].header("authorization"), Some("Bearer hunter2hunter2"));
+}
+
+#[tokio::test]
+async fn a_refusal_says_over_which_socket_it_came() {
+    let peer = Peer::start(|_, _| Reply::full("404 Not Found", &[], "")).await;
+    let directory = tempfile::tempdir().unwrap();
+    let socket = socket_to(&peer, directory.path());
+    let wire = HttpWire::connect(over(&socket)).unwrap();
+    let fault = call(&wire, 1, "tools/list").await.fault.unwrap();
+    let line = format!("over the socket {}", socket.display());
+    assert!(fault.detail_lines().contains(&line), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_socket_that_cannot_be_reached_is_named_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mcp.sock");
+    assert!(fault_at(&path).await.message().starts_with("there is no socket"));
+
+    std::fs::write(&path, "").unwrap();
+    assert!(fault_at(&path).await.message().ends_with("is not a socket"));
+
+    std::fs::remove_file(&path).unwrap();
+    drop(UnixListener::bind(&path).unwrap());
+    let fault = fault_at(&path).await;
+    assert!(fault.message().starts_with("nobody listens"), "{fault}");
+    assert!(fault.hint_text().is_some());
+
+    // Whoever may do everything is refused nothing.
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    assert!(fault_at(&path).await.message().starts_with("permission denied"));
+}

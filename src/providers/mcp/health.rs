@@ -1,0 +1,89 @@
+//! What became of a server so far: its starts, how long it has been there, its newest error.
+//!
+//! Owns: these facts and watching a connection for its end. Never does: start anything again (see
+//! `slot`).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Known;
+use crate::mcp::connection::Connection;
+use crate::model::{Event, EventSink, Fault, FaultKind, PastFault, ServerState};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// The history of one server in this run.
+#[derive(Default)]
+pub(super) struct Health {
+    starts: u32,
+    since: Option<Instant>,
+    last: Option<PastFault>,
+}
+
+impl Health {
+    /// A connection stands.
+    pub(super) fn started(&mut self) {
+        self.starts = self.starts.saturating_add(1);
+        self.since = Some(Instant::now());
+    }
+
+    /// Something went wrong with the server; what only concerns a call is left out.
+    pub(super) fn failed(&mut self, fault: &Fault) {
+        let servers = matches!(
+            fault.kind(),
+            FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Protocol | FaultKind::Auth
+        );
+        if servers {
+            self.last = Some(PastFault { at: SystemClock.unix(), fault: fault.clone() });
+        }
+    }
+
+    /// Connections made so far.
+    pub(super) fn starts(&self) -> u32 {
+        self.starts
+    }
+
+    /// The age of the newest connection.
+    pub(super) fn uptime(&self) -> Option<Duration> {
+        self.since.map(|since| since.elapsed())
+    }
+
+    /// The newest error, kept when the server works again.
+    pub(super) fn last(&self) -> Option<PastFault> {
+        self.last.clone()
+    }
+}
+
+/// Notes the end of a connection when it comes, and tells whoever listens: lists that were
+/// remembered are old then.
+pub(super) fn watch(
+    server: &str,
+    connection: &Arc<Connection>,
+    known: &Arc<Mutex<Known>>,
+    events: &EventSink,
+) {
+    let gone = connection.gone();
+    let (connection, known) = (Arc::downgrade(connection), Arc::downgrade(known));
+    let (server, events) = (server.to_owned(), events.clone());
+    tokio::spawn(async move {
+        gone.cancelled().await;
+        let (Some(connection), Some(known)) = (connection.upgrade(), known.upgrade()) else {
+            return;
+        };
+        let Some(fault) = connection.closed() else { return };
+        let fault = fault.server(&server);
+        let state = ServerState::Failed(fault.clone());
+        {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = known.connection.as_ref().is_some_and(|c| Arc::ptr_eq(c, &connection));
+            // A connection that we closed ourselves ended as it should.
+            if !newest || !matches!(known.state, Some(ServerState::Ready)) {
+                return;
+            }
+            known.state = Some(state.clone());
+            known.health.failed(&fault);
+        }
+        events.emit(Event::Server { server, state });
+    });
+}

@@ -1,0 +1,238 @@
+//! Standing between a client and a server that speaks on its standard streams, and telling a
+//! tracer what passes.
+//!
+//! Owns: passing every byte on as it comes, in both directions and on stderr, and the end of the
+//! server when either side ends. Never does: change, hold back or understand a message.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::tracer::{StderrLines, Tracer};
+use crate::mcp::wire::MESSAGE_LIMIT;
+use crate::model::Fault;
+use crate::util::process::{Grace, Process, show_exit};
+
+/// How long a server may go on answering after the client has left.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// How long pipes are drained after the server is gone; a grandchild may hold them for ever.
+const DRAIN: Duration = Duration::from_millis(200);
+/// The steps of the server's end. Its input was closed before.
+const GRACE: Grace = Grace {
+    eof: Duration::from_millis(500),
+    term: Duration::from_secs(2),
+    kill: Duration::from_secs(1),
+};
+
+/// A server that was started to be recorded.
+pub struct Recorded {
+    /// Its process; its three pipes are not taken yet.
+    pub process: Process,
+    /// Is told what passes.
+    pub tracer: Tracer,
+}
+
+/// Which side ended.
+enum Ended {
+    Client,
+    Server,
+    Stopped,
+}
+
+/// Passes on what goes between this process's own standard streams and `server`, until one side
+/// ends or `cancel` fires. Nothing of the server is left then.
+///
+/// # Errors
+/// When the server ended by itself, and not well.
+pub async fn run(server: Recorded, cancel: &CancellationToken) -> Result<(), Fault> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    pass_on(server, (input, output, tokio::io::stderr()), cancel).await
+}
+
+async fn pass_on<R, W, E>(
+    server: Recorded,
+    (input, output, errors): (R, W, E),
+    cancel: &CancellationToken,
+) -> Result<(), Fault>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+    E: AsyncWrite + Unpin + Send + 'static,
+{
+    let Recorded { mut process, tracer } = server;
+    let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let (Some(to), Some(from), Some(words)) = pipes else {
+        return Err(Fault::internal("the server was started without pipes"));
+    };
+    let mut said = StderrLines::new(tracer.clone());
+    let words = tokio::spawn(forward(words, errors, move |piece| match piece {
+        Some(piece) => said.push(piece),
+        None => said.flush(),
+    }));
+    let (up, down) = (tracer.clone(), tracer.clone());
+    let mut up = pin!(forward(input, to, lines(move |line| up.sent(line, None))));
+    let mut down = pin!(forward(from, output, lines(move |line| down.received(line, None))));
+    let ended = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Ended::Stopped,
+        () = &mut down => Ended::Server,
+        () = &mut up => {
+            // What it has been asked before is still answered.
+            let _late = timeout(LAST_ANSWERS, &mut down).await;
+            Ended::Client
+        }
+        _ = process.exited() => {
+            let _held = timeout(DRAIN, &mut down).await;
+            Ended::Server
+        }
+    };
+    let status = process.end(GRACE).await;
+    let _held = timeout(DRAIN, words).await;
+    let how = status.map_or_else(|| "did not end".to_owned(), show_exit);
+    tracer.closed(&match ended {
+        Ended::Client => format!("the client left; the process {how}"),
+        Ended::Server => format!("the process {how}"),
+        Ended::Stopped => format!("ended by toolhost; the process {how}"),
+    });
+    match (ended, status) {
+        (Ended::Server, Some(status)) if !status.success() => {
+            Err(Fault::unreachable(format!("the process {how}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes bytes on until either end fails or is at its end, and shows each piece to `look`
+/// before; `None` stands for the end. The writing end is closed then.
+async fn forward(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut look: impl FnMut(Option<&[u8]>),
+) {
+    let mut piece = vec![0; 64 * 1024];
+    while let Ok(count) = from.read(&mut piece).await {
+        let Some(bytes) = piece.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+        look(Some(bytes));
+        if to.write_all(bytes).await.is_err() || to.flush().await.is_err() {
+            break;
+        }
+    }
+    look(None);
+    // Whoever reads learns it from the closed pipe.
+    let _closed = to.shutdown().await;
+}
+
+/// Cuts pieces into lines without their ends. A line above the largest message comes in parts, so
+/// that memory stays bounded.
+fn lines(mut report: impl FnMut(&Bytes)) -> impl FnMut(Option<&[u8]>) {
+    let mut open = BytesMut::new();
+    move |piece| {
+        let Some(piece) = piece else {
+            if !open.is_empty() {
+                report(&open.split().freeze());
+            }
+            return;
+        };
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let line = part.strip_suffix(b"\n");
+            open.extend_from_slice(line.unwrap_or(part));
+            if line.is_some() || open.len() > MESSAGE_LIMIT {
+                report(&open.split().freeze());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::mcp::tracer::tests::captured;
+    use crate::model::traffic::{Direction, Passed};
+    use crate::util::process::Program;
+
+    /// Starts a shell script behind the proxy; gives the client's ends and what becomes of it.
+    fn start(
+        script: &str,
+        tracer: Tracer,
+        cancel: &CancellationToken,
+    ) -> (
+        tokio::io::DuplexStream,
+        tokio::io::DuplexStream,
+        tokio::task::JoinHandle<Result<(), Fault>>,
+    ) {
+        let program = Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+            cwd: "/".into(),
+            stdin: true,
+        };
+        let process = Process::start(&program).unwrap();
+        let (client_in, input) = tokio::io::duplex(1 << 20);
+        let (output, client_out) = tokio::io::duplex(1 << 20);
+        let cancel = cancel.clone();
+        let run = tokio::spawn(async move {
+            let streams = (input, output, tokio::io::sink());
+            pass_on(Recorded { process, tracer }, streams, &cancel).await
+        });
+        (client_in, client_out, run)
+    }
+
+    #[tokio::test]
+    async fn every_byte_passes_and_every_line_is_told() {
+        let (tracer, kept) = captured();
+        let (mut client, mut answers, run) =
+            start("cat; echo bye >&2", tracer, &CancellationToken::new());
+        let bytes = b"{\"id\":1, \"method\":\"ping\"}\r\n\xff\x00\nhalf";
+        client.write_all(bytes).await.unwrap();
+        drop(client);
+        let mut back = Vec::new();
+        answers.read_to_end(&mut back).await.unwrap();
+        assert_eq!(back, bytes);
+        run.await.unwrap().unwrap();
+        let kept = kept.lock().unwrap();
+        let lines = |wanted: Direction| -> Vec<Vec<u8>> {
+            kept.iter()
+                .filter_map(|traffic| match &traffic.what {
+                    Passed::Message { direction, bytes, .. } if *direction == wanted => {
+                        Some(bytes.to_vec())
+                    }
+                    // What the server says that is no message.
+                    Passed::Noise(text) if wanted == Direction::Received => {
+                        Some(text.clone().into_bytes())
+                    }
+                    _ => None,
+                })
+                .collect()
+        };
+        let expected = [&b"{\"id\":1, \"method\":\"ping\"}\r"[..], b"\xff\x00", b"half"];
+        assert_eq!(lines(Direction::Sent), expected);
+        assert_eq!(lines(Direction::Received), expected);
+        assert!(kept.iter().any(|t| matches!(&t.what, Passed::Stderr(text) if text == "bye")));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_ends_badly_ends_the_run_badly() {
+        let (_client, mut answers, run) =
+            start("echo '{}'; exit 3", Tracer::off(), &CancellationToken::new());
+        let mut back = Vec::new();
+        answers.read_to_end(&mut back).await.unwrap();
+        assert_eq!(back, b"{}\n");
+        let fault = run.await.unwrap().unwrap_err();
+        assert_eq!(fault.message(), "the process exited with 3");
+    }
+
+    #[tokio::test]
+    async fn a_server_is_ended_when_the_run_is_stopped() {
+        let cancel = CancellationToken::new();
+        let (_client, _answers, run) = start("exec sleep 60", Tracer::off(), &cancel);
+        cancel.cancel();
+        run.await.unwrap().unwrap();
+    }
+}

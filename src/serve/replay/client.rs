@@ -1,0 +1,135 @@
+//! The client of a replay: whole messages in and out, within bounds.
+//!
+//! Owns: lines, their limit, and waiting for the answer to a recorded question. Never does: know
+//! what was recorded.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::time::timeout;
+
+use super::Note;
+use crate::mcp::message;
+use crate::mcp::wire::MESSAGE_LIMIT;
+use crate::model::Fault;
+
+/// How long a client may take to answer a recorded question.
+const ANSWER: Duration = Duration::from_mins(1);
+/// How many messages may come while such an answer is waited for.
+const WAITING: usize = 1_000;
+/// JSON-RPC: parse error.
+const NOT_JSON: i64 = -32700;
+
+/// Why there is nobody to talk to any more.
+pub(super) enum Gone {
+    /// It closed its end.
+    Left,
+    /// It broke the rules.
+    Broken(Fault),
+}
+
+/// One client.
+pub(super) struct Client<R, W> {
+    input: BufReader<R>,
+    output: W,
+    /// The line that has begun.
+    line: Vec<u8>,
+    /// What came while an answer was waited for.
+    waiting: VecDeque<Value>,
+    /// How many questions were put.
+    questions: u64,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+    pub(super) fn new(input: R, output: W) -> Self {
+        let input = BufReader::new(input);
+        Self { input, output, line: Vec::new(), waiting: VecDeque::new(), questions: 0 }
+    }
+
+    /// The next message.
+    pub(super) async fn next(&mut self) -> Result<Value, Gone> {
+        match self.waiting.pop_front() {
+            Some(message) => Ok(message),
+            None => self.read().await,
+        }
+    }
+
+    /// Reads one message. Cancel-safe: what was read of a line is kept.
+    async fn read(&mut self) -> Result<Value, Gone> {
+        loop {
+            let room = (MESSAGE_LIMIT + 1).saturating_sub(self.line.len()) as u64;
+            let mut input = (&mut self.input).take(room);
+            let read = input.read_until(b'\n', &mut self.line).await;
+            if !matches!(read, Ok(1..)) && self.line.is_empty() {
+                return Err(Gone::Left);
+            }
+            if self.line.len() > MESSAGE_LIMIT {
+                let limit = MESSAGE_LIMIT >> 20;
+                let what = format!("limit: a message of the client is larger than {limit} MiB");
+                return Err(Gone::Broken(Fault::protocol(what)));
+            }
+            let line = std::mem::take(&mut self.line);
+            let text = String::from_utf8_lossy(&line);
+            if text.trim().is_empty() {
+                continue;
+            }
+            match message::parse(text.trim()) {
+                Ok(message) => return Ok(message),
+                Err(fault) => self.refuse(&Value::Null, NOT_JSON, fault.message()).await?,
+            }
+        }
+    }
+
+    /// Sends a message.
+    pub(super) async fn say(&mut self, message: &Value) -> Result<(), Gone> {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        let written = async {
+            self.output.write_all(&line).await?;
+            self.output.flush().await
+        };
+        // A client that does not listen any more has left.
+        written.await.map_err(|_| Gone::Left)
+    }
+
+    /// Sends a result.
+    pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Gone> {
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
+    }
+
+    /// Sends an error.
+    pub(super) async fn refuse(&mut self, id: &Value, code: i64, text: &str) -> Result<(), Gone> {
+        let error = json!({ "code": code, "message": text });
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
+    }
+
+    /// Puts a recorded question and waits until it is answered, whatever the answer is.
+    pub(super) async fn ask(&mut self, mut question: Value, note: Note<'_>) -> Result<(), Gone> {
+        self.questions += 1;
+        let id = Value::from(format!("replay-{}", self.questions));
+        if let Some(slot) = question.get_mut("id") {
+            *slot = id.clone();
+        }
+        self.say(&question).await?;
+        let answered = timeout(ANSWER, async {
+            loop {
+                let message = self.read().await?;
+                if message.get("id") == Some(&id) && message.get("method").is_none() {
+                    return Ok(());
+                }
+                if self.waiting.len() < WAITING {
+                    self.waiting.push_back(message);
+                }
+            }
+        });
+        answered.await.unwrap_or_else(|_| {
+            let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
+            note(&format!("{method} was not answered within {} s", ANSWER.as_secs()));
+            Ok(())
+        })
+    }
+}
