@@ -38,11 +38,12 @@ def run(suite: Suite) -> None:
 
     def at_once() -> str:
         alone = {}
-        for row in rows:
+        # One of each program is enough.
+        for row in (row for row in rows if "command" in row.entry and "protocol" not in row.entry):
             run = suite.toolhost("list", "-q", config=suite.only_with(row.name))
             expect_code(run, 0)
             alone[row.name] = run.seconds
-        run = suite.toolhost("list", "-q")
+        run = suite.toolhost("list", "-q", config=suite.only_with(*alone))
         expect_code(run, 0)
         slowest = max(alone, key=alone.__getitem__)
         total = sum(alone.values())

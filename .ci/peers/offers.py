@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .suite import Suite, expect, expect_in
+from .suite import Suite, expect, expect_code, expect_in
 
 
 def run(suite: Suite) -> None:
@@ -74,15 +74,15 @@ def prompts(suite: Suite) -> None:
 
         suite.check(f"prompts: {name}, get {prompt}", body, of=(name, "prompt"), lacking=missing)
 
-    def completes(name: str, prompt: str, argument: str, start: str, *values: str) -> None:
-        def body() -> None:
-            words = ["complete", prompt, f"{argument}={start}", "--server", name]
-            run = suite.toolhost(*words)
-            for value in values:
-                expect_in(value, run)
+    absent = lacking(suite, "complete")
 
-        absent = lacking(suite, "complete")
-        suite.check(f"complete: {name}, {argument}", body, of=(name, "complete"), lacking=absent)
+    def completes(name: str, what: str, argument: str, start: str, *values: str) -> None:
+        def body() -> None:
+            run = suite.toolhost("complete", what, argument, start, "--server", name)
+            expect_code(run, 0)
+            expect(run.out.split() == [*values], run.out)
+
+        suite.check(f"complete: {name}, {what}", body, of=(name, "complete"), lacking=absent)
 
     for name in ("everything", "everything-http"):
         lists(name, "args-prompt")
@@ -97,3 +97,4 @@ def prompts(suite: Suite) -> None:
         lists(name, "review")
         gets(name, "review", ["code=main.c", "team=blue"], "blue, review main.c")
         completes(name, "review", "team", "g", "green", "grey")
+        completes(name, "team://{name}", "name", "b", "blue", "green", "grey")

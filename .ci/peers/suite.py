@@ -184,6 +184,8 @@ class Suite:
         width = max(len(row.name) for row in self.rows)
         print("\n" + " " * width + "".join(f"  {name:8}" for name in ["era", *FEATURES]).rstrip())
         for row in self.rows:
+            if not any(name == row.name for name, _ in self.matrix):
+                continue
             cells = [row.era, *(self.matrix.get((row.name, name), "-") for name in FEATURES)]
             print(f"{row.name:{width}}" + "".join(f"  {cell:8}" for cell in cells).rstrip())
 

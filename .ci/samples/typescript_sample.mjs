@@ -94,6 +94,9 @@ function server() {
     }),
   );
 
+  // Legacy clients ask for each resource; the SDK answers only the subscriptions of the modern era.
+  server.server.setRequestHandler("resources/subscribe", () => ({}));
+  server.server.setRequestHandler("resources/unsubscribe", () => ({}));
   server.registerResource("ticks", TICKS, { mimeType: "text/plain" }, async (uri) => ({
     contents: [{ uri: uri.href, mimeType: "text/plain", text: `tick ${ticks}` }],
   }));
