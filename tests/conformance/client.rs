@@ -31,9 +31,7 @@ use toolhost::mcp::connection::{ConnectOptions, Connection, Opener, RequestOptio
 use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
 use toolhost::mcp::wire::Wire;
 use toolhost::mcp::{calling, listing};
-use toolhost::model::{
-    EventSink, Fault, FaultKind, JsonObject, Phase, ToolDefinition, ToolName,
-};
+use toolhost::model::{EventSink, Fault, FaultKind, JsonObject, Phase, ToolDefinition, ToolName};
 use url::Url;
 
 /// The name of the server under which everything is called.

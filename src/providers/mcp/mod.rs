@@ -37,10 +37,10 @@ use crate::model::{
 };
 use crate::provider::{Login, Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use access::Access;
 pub use endpoint::{describe, start};
 use health::Health;
 use offers::Counts;
-use access::Access;
 use pace::Pace;
 use slot::Slot;
 
