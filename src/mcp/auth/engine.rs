@@ -13,6 +13,8 @@ use secrecy::SecretString;
 use serde_json::json;
 use tokio::sync::Mutex;
 
+use super::discovery::{Scopes, union};
+use super::dpop::ProofKey;
 use super::http::AuthHttp;
 use super::login::{Identity, login};
 use super::program::program;
@@ -46,6 +48,10 @@ struct State {
     new: bool,
     /// How often it was shown.
     shown: u64,
+    /// The key it is bound to.
+    key: Option<ProofKey>,
+    /// What the server wants to find in the next proof.
+    nonce: Option<String>,
     /// Why there is no login any more.
     over: Option<String>,
 }
@@ -74,8 +80,13 @@ impl OAuth {
         scopes: &[String],
     ) -> Result<LoginReport, Fault> {
         let mut state = self.state.lock().await;
-        let wanted = union(&self.settings.scopes, scopes);
-        self.begin(&mut state, Some(browser), None, wanted).await?;
+        let mut scopes = Scopes { only: self.settings.scopes.clone(), more: scopes.to_vec() };
+        if !scopes.more.is_empty() {
+            // More is asked for: what was granted before stays granted.
+            let before = self.kept().await?.and_then(|login| login.token);
+            scopes.more = union(&before.map(|token| token.asked).unwrap_or_default(), &scopes.more);
+        }
+        self.begin(&mut state, Some(browser), None, scopes).await?;
         let report = state.login.as_ref().and_then(Login::report);
         report.ok_or_else(|| Fault::internal("a login without a token"))
     }
@@ -137,8 +148,11 @@ impl OAuth {
             if let Some(token) = &login.token {
                 learn("access_token", Some(&token.access));
                 learn("refresh_token", token.refresh.as_ref());
+                learn("dpop_key", token.key.as_ref());
             }
         }
+        let token = login.as_ref().and_then(|login| login.token.as_ref());
+        state.key = token.and_then(|token| ProofKey::restore(token.key.as_deref()?));
         (state.login, state.new, state.shown) = (login, new, 0);
     }
 
@@ -181,7 +195,7 @@ impl OAuth {
         state: &mut State,
         browser: Option<&dyn Browser>,
         challenge: Option<&str>,
-        scopes: Vec<String>,
+        scopes: Scopes,
     ) -> Result<(), Fault> {
         let new = match &self.settings.grant {
             Grant::Program { client_id, proof, token_url } => {
@@ -235,18 +249,11 @@ impl OAuth {
             return Err(self.wanted(state, challenge));
         }
         let asked = params(self, text).and_then(|params| params.scope);
-        let scopes = self.scopes(&self.settings.scopes, asked.as_deref());
+        // The challenge decides, or the metadata does, unless something was written down.
+        let only = self.settings.scopes.clone();
+        let scopes = Scopes { only, more: words(asked.as_deref()) };
         self.begin(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(Retry::Again)
-    }
-
-    /// What to ask for: what was written down, and what the server says when anything was.
-    fn scopes(&self, known: &[String], asked: Option<&str>) -> Vec<String> {
-        if known.is_empty() {
-            // The challenge decides, or the metadata does.
-            return Vec::new();
-        }
-        union(known, &words(asked))
     }
 
     async fn insufficient(
@@ -277,6 +284,7 @@ impl OAuth {
                 ))
                 .data(json!({ "http_status": challenge.status })));
         }
+        let scopes = Scopes { only: scopes, more: Vec::new() };
         self.begin(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(Retry::Again)
     }
@@ -312,7 +320,7 @@ impl OAuth {
 
 #[async_trait]
 impl Credentials for OAuth {
-    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+    async fn show(&self, asked: Asked<'_>) -> Result<Option<Shown>, Fault> {
         let mut state = self.state.lock().await;
         self.load(&mut state).await?;
         let stale =
@@ -324,7 +332,17 @@ impl Credentials for OAuth {
             }
         }
         let token = state.login.as_ref().and_then(|login| login.token.as_ref());
-        let shown = token.map(|token| Shown::bearer(&SecretString::from(token.access.clone())));
+        let shown = match (token, &state.key) {
+            (None, _) => None,
+            (Some(token), None) => Some(Shown::bearer(&SecretString::from(token.access.clone()))),
+            (Some(token), Some(key)) => {
+                let now = self.settings.clock.unix().as_secs();
+                let with = (state.nonce.as_deref(), Some(token.access.as_str()));
+                let proof = key.proof(asked.method, asked.url, with, now)?;
+                let authorization = SecretString::from(format!("DPoP {}", token.access));
+                Some(Shown { authorization, proof: Some(proof) })
+            }
+        };
         state.shown += 1;
         Ok(shown)
     }
@@ -334,6 +352,14 @@ impl Credentials for OAuth {
         let held = state.login.as_ref().and_then(|login| login.token.as_ref());
         if held.is_some_and(|token| !challenge.shows(&token.access)) {
             // It was renewed while this request was on its way.
+            return Ok(Retry::Again);
+        }
+        if challenge.status == 401
+            && state.key.is_some()
+            && challenge.nonce.is_some()
+            && challenge.nonce != state.nonce
+        {
+            state.nonce = challenge.nonce;
             return Ok(Retry::Again);
         }
         let text = bearer(&challenge.www_authenticate);
@@ -374,15 +400,4 @@ fn words(text: Option<&str>) -> Vec<String> {
     /// More scopes than anybody has.
     const MOST: usize = 100;
     text.unwrap_or_default().split_whitespace().take(MOST).map(str::to_owned).collect()
-}
-
-/// All of `first`, and what `second` has beside it.
-fn union(first: &[String], second: &[String]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for scope in first.iter().chain(second) {
-        if !all.contains(scope) {
-            all.push(scope.clone());
-        }
-    }
-    all
 }
