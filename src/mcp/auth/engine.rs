@@ -10,11 +10,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::transport::auth::WWWAuthenticateParams;
 use secrecy::SecretString;
-use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::discovery::{Scopes, union};
 use super::dpop::ProofKey;
+use super::fault::{login_wanted, more_wanted};
 use super::http::AuthHttp;
 use super::login::{Identity, login};
 use super::program::program;
@@ -23,8 +23,6 @@ use super::vault::{Login, Token, put, server_key};
 use super::{Grant, Settings};
 use crate::mcp::credentials::{Asked, Challenge, Credentials, Retry, Shown};
 use crate::model::{Browser, Fault, LoginReport};
-use crate::net::address::show;
-use crate::net::words::cut;
 
 /// A token is renewed this long before it expires, so that it does not expire on its way.
 const EARLY: Duration = Duration::from_secs(30);
@@ -246,7 +244,9 @@ impl OAuth {
             }
         }
         if !self.can_begin() {
-            return Err(self.wanted(state, challenge));
+            let trouble = state.trouble.clone();
+            let over = state.over.as_deref();
+            return Err(trouble.unwrap_or_else(|| login_wanted(&self.settings, challenge, over)));
         }
         let asked = params(self, text).and_then(|params| params.scope);
         // The challenge decides, or the metadata does, unless something was written down.
@@ -271,50 +271,11 @@ impl OAuth {
             return Ok(Retry::No);
         }
         if !self.can_begin() {
-            let place = show(&challenge.url);
-            let flags: String =
-                words(wanted).iter().map(|scope| format!(" --scope {scope}")).collect();
-            let wanted = cut(wanted.unwrap_or_default());
-            return Err(Fault::auth(format!("{place} wants more than was granted: {wanted}"))
-                .details(challenges(challenge))
-                .hint(format!(
-                    "allow it with: toolhost auth login {}{}",
-                    self.settings.server,
-                    cut(&flags)
-                ))
-                .data(json!({ "http_status": challenge.status })));
+            return Err(more_wanted(&self.settings, challenge, &words(wanted)));
         }
         let scopes = Scopes { only: scopes, more: Vec::new() };
         self.begin(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(Retry::Again)
-    }
-
-    /// The fault of a server that wants a login that only a person can make.
-    fn wanted(&self, state: &State, challenge: &Challenge) -> Fault {
-        if let Some(trouble) = &state.trouble {
-            return trouble.clone();
-        }
-        let place = show(&challenge.url);
-        let fault = match (&state.over, &challenge.shown) {
-            (Some(_), _) => Fault::auth(format!("the login at {place} is over: 401 Unauthorized")),
-            (None, Some(_)) => {
-                Fault::auth(format!("{place} refused the credentials: 401 Unauthorized"))
-            }
-            (None, None) => Fault::auth(format!("{place} wants credentials: 401 Unauthorized")),
-        };
-        let login = format!("toolhost auth login {}", self.settings.server);
-        let hint = if self.settings.required || challenge.shown.is_some() {
-            format!("log in with: {login}")
-        } else {
-            format!(
-                "log in with: {login}, or give the entry auth: {{ type: bearer, token_env_var: NAME }}"
-            )
-        };
-        fault
-            .details(state.over.clone())
-            .details(challenges(challenge))
-            .hint(hint)
-            .data(json!({ "http_status": challenge.status }))
     }
 }
 
@@ -389,11 +350,6 @@ fn bearer(values: &[String]) -> Option<&str> {
 
 fn params(oauth: &OAuth, text: Option<&str>) -> Option<WWWAuthenticateParams> {
     text.map(|text| WWWAuthenticateParams::parse(text, &oauth.settings.url))
-}
-
-/// The challenges, for people.
-fn challenges(challenge: &Challenge) -> impl Iterator<Item = String> {
-    challenge.www_authenticate.iter().map(|value| format!("www-authenticate: {}", cut(value)))
 }
 
 fn words(text: Option<&str>) -> Vec<String> {
