@@ -365,6 +365,8 @@ pub struct OAuthAsks {
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken.
     pub issuer: Option<url::Url>,
+    /// Only tokens that are bound to a key are taken (DPoP).
+    pub dpop: bool,
 }
 
 /// How a program proves which client it is.
