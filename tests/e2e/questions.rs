@@ -45,9 +45,9 @@ impl House {
 
 /// What the server was told, as its tool says it back.
 fn told(stdout: &str) -> Value {
-    let start = stdout.find("{\"").unwrap_or_else(|| panic!("no answer: {stdout}"));
-    let text: String = stdout[start..].lines().next().unwrap_or_default().trim().to_owned();
-    serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
+    let said = stdout.lines().map(str::trim).rfind(|line| line.starts_with("{\""));
+    let said = said.unwrap_or_else(|| panic!("no answer: {stdout}"));
+    serde_json::from_str(said).unwrap_or_else(|why| panic!("{why}: {said}"))
 }
 
 #[test]
