@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod embedded;
+pub mod logins;
 #[cfg(test)]
 mod mutations;
 pub mod pins;
@@ -15,7 +16,7 @@ mod stand_ins;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::audit::{self, AuditLog};
+use crate::audit::{self, AuditLog, Masker};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::load::load;
@@ -146,7 +147,7 @@ pub fn assemble(
     let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
-        .providers(servers(&configuration, options, environment, &front_end))
+        .providers(servers(&configuration, options, environment, &front_end, &masker))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
@@ -216,13 +217,17 @@ fn servers(
     options: &Options,
     environment: &Arc<dyn Environment>,
     front_end: &FrontEnd,
+    masker: &Masker,
 ) -> Vec<Arc<dyn ToolProvider>> {
+    let masker = masker.clone();
     let setup = McpSetup {
         environment: Arc::clone(environment),
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: front_end.events.clone(),
         inbox: Arc::clone(&front_end.inbox),
         traffic: front_end.traffic.clone(),
+        logins: logins::vault(environment.as_ref()),
+        learn: Arc::new(move |name, value| masker.learn(name, value)),
         insecure: options.insecure,
         log_level: options.log_level,
     };

@@ -13,7 +13,7 @@
 //! | [`run`] | one run of the program: signals, and where a failure becomes text and an exit code |
 //! | [`cli`] | the grammar, the commands, output, questions, completion |
 //! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
-//! | [`serve`] | the demo server that the embedded `mcp.yaml` starts |
+//! | [`serve`] | the demo server that the embedded `mcp.yaml` starts; recording and replaying servers |
 //! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
 //! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
@@ -61,6 +61,7 @@
 //! | profile | a named view of the catalogue: what one agent sees |
 //! | provider | runs the tools of one kind or one server |
 //! | reach | how far a listing goes: declared, some servers, everything |
+//! | recording | a trace file that is played back as a server |
 //! | record | what is kept of a call: the audit log, the history and the spool |
 //! | room | a top-level module |
 //! | route | where a name leads |
@@ -69,6 +70,9 @@
 //! | spec | a resolved entry, free of the file's form |
 //! | spool | the file of call statistics |
 //! | tool | something with a name, a schema and an effect |
+//! | trace | what crossed the wires of servers, as it was |
+//! | tracer | tells whoever looks what crosses the wires of one server |
+//! | traffic | one item of a trace |
 //! | trust | a person's yes to what an entry may start, bound to its content |
 //! | wire | the bytes to one server and back |
 //!

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use crate::config::environment::Environment;
 use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
-    Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, Offered, Problem, Prompt,
-    PromptMessages, Resource, ResourceContents, ResourceTemplate, ServerStatus, ToolCall,
-    ToolContext, ToolDefinition, ToolResult, Wanted,
+    Browser, Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, LoginReport,
+    Offered, Problem, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
+    ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult, Wanted,
 };
 
 pub use crate::model::Listing;
@@ -75,6 +75,27 @@ pub trait ToolProvider: Send + Sync {
     fn as_offers(&self) -> Option<&dyn Offers> {
         None
     }
+
+    /// The ability to log in, for servers that may want it.
+    fn as_login(&self) -> Option<&dyn Login> {
+        None
+    }
+}
+
+/// An ability of providers whose server may want a person to log in.
+#[async_trait]
+pub trait Login: Send + Sync {
+    /// Logs in anew. `scopes` is asked for beside what the entry says.
+    ///
+    /// # Errors
+    /// When there is nothing to log in to, nobody to trust with it, or somebody says no.
+    async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Fault>;
+
+    /// Forgets the logins; says how many there were.
+    ///
+    /// # Errors
+    /// When there is nothing to log out of, or what is kept cannot be changed.
+    async fn logout(&self) -> Result<usize, Fault>;
 }
 
 /// The exact request a call would make.

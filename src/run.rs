@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, trace, trust, verify,
+    audit, auth, call, complete as values, completions, config, history, inspect, list, pin,
+    prompts, record, replay, resources, servers, trace, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -181,6 +181,7 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Pin(args) => pin::run(&args, context).await,
         Command::Verify(args) => verify::run(&args, context).await,
         Command::Trust(args) => trust::run(&args, context).await,
+        Command::Auth(args) => auth::run(&args, context).await,
         Command::DemoServer => Ok(serve::demo::run().await?),
         Command::Completions(args) => completions::run(&args, context),
         Command::Config(args) => config::run(&args, context),

@@ -285,7 +285,13 @@ fn answered(servers_file: bool, extension: &str, text: &str) {
         let events = EventSink::nowhere();
         let options = Options { files, ..Options::default() };
         let mut providers = internal_providers(&mut configuration, false, &environment, &events);
-        providers.extend(servers(&configuration, &options, &environment, &FrontEnd::nobody()));
+        providers.extend(servers(
+            &configuration,
+            &options,
+            &environment,
+            &FrontEnd::nobody(),
+            &crate::audit::Masker::default(),
+        ));
         for provider in providers {
             for tool in provider.declared() {
                 assert!(!tool.name.full().is_empty());

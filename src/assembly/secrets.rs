@@ -12,7 +12,7 @@ use crate::config::environment::Environment;
 use crate::config::expand::{Piece, pieces, variable};
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::names_secret;
-use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
+use crate::config::spec::{AuthSpec, ClientProof, Configuration, Endpoint, ServerSpec, ToolSpec};
 
 /// A masker that knows the secrets of all entries by the names they have in the files.
 pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
@@ -72,9 +72,30 @@ impl Secrets {
                 for (name, value) in headers {
                     self.header(name, value.expose_secret());
                 }
-                if let AuthSpec::Bearer { token, variable } = auth {
-                    self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
+                self.of_auth(auth);
+            }
+        }
+    }
+
+    fn of_auth(&mut self, auth: &AuthSpec) {
+        match auth {
+            AuthSpec::Unset | AuthSpec::None => {}
+            AuthSpec::Bearer { token, variable } => {
+                self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
+            }
+            AuthSpec::OAuth { client_secret: secret, .. } => {
+                if let Some(secret) = secret {
+                    self.add("client_secret", secret.expose_secret());
                 }
+            }
+            AuthSpec::ClientCredentials { proof: ClientProof::Secret(secret), .. } => {
+                self.add("client_secret", secret.expose_secret());
+            }
+            AuthSpec::ClientCredentials { proof: ClientProof::Key { pem, .. }, .. } => {
+                // Whole, and line by line: it may be quoted either way.
+                self.add("private_key", pem.expose_secret());
+                let lines = pem.expose_secret().lines().filter(|line| !line.starts_with("-----"));
+                lines.for_each(|line| self.add("private_key", line));
             }
         }
     }

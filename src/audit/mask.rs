@@ -3,6 +3,8 @@
 //! Owns: which arguments are secret, and the replacement of known secret values in any of the
 //! forms they travel in. Never does: find out secrets by itself.
 
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -22,15 +24,17 @@ pub const SHORTEST: usize = 4;
 const MAX_REFS: usize = 16;
 
 /// Replaces secrets.
+///
+/// Clones know the same values, also those that one of them learns later.
 #[derive(Clone, Default)]
 pub struct Masker {
     /// Each form of each value with what replaces it, the longest first.
-    forms: Vec<(String, String)>,
+    forms: Arc<RwLock<Vec<(String, String)>>>,
 }
 
 impl std::fmt::Debug for Masker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Masker({} forms)", self.forms.len())
+        write!(f, "Masker({} forms)", self.forms().len())
     }
 }
 
@@ -38,7 +42,18 @@ impl Masker {
     /// Knows these values by their names: `(name, value)`. Values below [`SHORTEST`] bytes are
     /// left out.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut forms = Vec::new();
+        let masker = Self::default();
+        masker.add(secrets);
+        masker
+    }
+
+    /// Learns another value: a token that was got while the program runs.
+    pub fn learn(&self, name: &str, value: &str) {
+        self.add([(name, value)]);
+    }
+
+    fn add<'a>(&self, secrets: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut forms = self.forms.write().unwrap_or_else(PoisonError::into_inner);
         for (name, value) in secrets {
             if value.len() >= SHORTEST {
                 let mark = format!("‹secret:{name}›");
@@ -47,13 +62,16 @@ impl Masker {
         }
         forms.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
         forms.dedup_by(|a, b| a.0 == b.0);
-        Self { forms }
+    }
+
+    fn forms(&self) -> RwLockReadGuard<'_, Vec<(String, String)>> {
+        self.forms.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Text without known values, in whatever form: plain, JSON-escaped, percent-encoded, base64.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        for (form, mark) in &self.forms {
+        for (form, mark) in self.forms().iter() {
             if out.contains(form.as_str()) {
                 out = out.replace(form.as_str(), mark);
             }
@@ -63,7 +81,7 @@ impl Masker {
 
     /// Whether no value is known, so that there is nothing to replace.
     pub fn is_empty(&self) -> bool {
-        self.forms.is_empty()
+        self.forms().is_empty()
     }
 
     /// What a call gave, without known values: a server may send back what it was given.
@@ -101,23 +119,27 @@ impl Masker {
 
     /// A sink that hands on every event without known values.
     pub fn events(&self, next: EventSink) -> EventSink {
-        if self.is_empty() {
-            return next;
-        }
         let masker = self.clone();
-        EventSink::new(move |event| next.emit(masker.event(event)))
+        EventSink::new(move |event| {
+            // Whoever knows nothing now may learn something later.
+            next.emit(if masker.is_empty() { event } else { masker.event(event) });
+        })
     }
 
     /// A sink that hands on everything that crossed a wire without known values. Bytes in which
     /// none stands stay exactly as they were.
     pub fn traffic(&self, next: TrafficSink) -> TrafficSink {
-        if self.is_empty() || !next.is_on() {
+        if !next.is_on() {
             return next;
         }
         let masker = self.clone();
         TrafficSink::new(move |traffic: Traffic| {
-            let what = masker.passed(traffic.what);
-            next.emit(Traffic { what, ..traffic });
+            // Whoever knows nothing now may learn something later.
+            next.emit(if masker.is_empty() {
+                traffic
+            } else {
+                Traffic { what: masker.passed(traffic.what), ..traffic }
+            });
         })
     }
 
@@ -141,7 +163,7 @@ impl Masker {
 
     /// The bytes without known values; they need not be UTF-8.
     fn bytes(&self, bytes: Bytes) -> Bytes {
-        self.forms.iter().fold(bytes, |bytes, (form, mark)| {
+        self.forms().iter().fold(bytes, |bytes, (form, mark)| {
             let mut found = memchr::memmem::find_iter(&bytes, form.as_bytes()).peekable();
             if found.peek().is_none() {
                 return bytes;

@@ -173,7 +173,6 @@ mod tests {
           -Never writes.
           +Also reads ~/.ssh.
         inputSchema:
-             "properties": {
                "a": {
                  "type": "string"
           +    },

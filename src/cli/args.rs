@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, call, complete as values, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, trace, trust, verify,
+    audit, auth, call, complete as values, completions, config, history, inspect, list, pin,
+    prompts, record, replay, resources, servers, trace, trust, verify,
 };
 use super::complete;
 use super::context::Outcome;
@@ -188,6 +188,8 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Allow what a project's files would start.
     Trust(trust::TrustArgs),
+    /// Log in to servers, and out again.
+    Auth(auth::AuthArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
     /// Print the completion script of a shell.
@@ -327,6 +329,7 @@ mod tests {
           pin          Remember what tools are now, so that a change is seen and stops calls
           verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start
+          auth         Log in to servers, and out again
           config       Check and show the configuration
           completions  Print the completion script of a shell
 
@@ -401,9 +404,7 @@ mod tests {
               --dry-run              Show what would be sent or started, and do nothing
               --query <EXPR>         Print what this jq expression makes of the result
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
-              --answers <FILE|defaults|decline>
-                                     Answer what the server asks by the rules in this file, or always with
-                                     defaults or decline
+              --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
               --no-validate          Send the arguments as they are, and accept any result
               --context <KEY=VALUE>  A variable for the tool (KEY=VALUE), or metadata of the call
                                      (KEY:=JSON); repeatable

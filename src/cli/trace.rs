@@ -140,11 +140,15 @@ impl Watchers {
         *self.viewer.lock().unwrap_or_else(PoisonError::into_inner) = Some(viewer);
     }
 
-    /// The file of `--trace-save` or, without it, this one; opened when it was not yet.
+    /// The file of `--trace-save` or the one that the command names; opened when it was not yet.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or both are named.
     pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Fault> {
+        if let (Some(_), Some(_)) = (&self.save, other) {
+            return Err(Fault::usage("--save and --trace-save name the same thing here")
+                .hint("give one of them"));
+        }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(path)) = (&*file, self.save.as_ref().or(other)) {
             *file = Some(TraceFile::open(path.clone())?);

@@ -36,7 +36,7 @@ pub enum Allowed {
 /// What a key's children may hold, from the list that holds for every entry.
 pub fn allowed_in(key: &str) -> Option<Allowed> {
     match key {
-        "headers" | "auth" | "env" => Some(Allowed::Secrets),
+        "headers" | "auth" | "oauth" | "env" => Some(Allowed::Secrets),
         "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
         | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
         | "server_path" | "roots" | "sandbox" => Some(Allowed::Variables),

@@ -219,9 +219,10 @@ pub const SERVER: &[KeyWord] = &[
         "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp.",
     ),
     key("headers", VALUES, "Headers of every request."),
-    key(
+    also(
         "auth",
-        r##"{"anyOf":[{"$ref":"#/$defs/auth"},{"enum":["none"]}]}"##,
+        &["oauth"],
+        r##"{"anyOf":[{"$ref":"#/$defs/auth"},{"enum":["none",false]}]}"##,
         "How to authenticate.",
     ),
     also(
@@ -297,10 +298,33 @@ pub const AUTH: &[KeyWord] = &[
     key(
         "type",
         r#"{"enum":["bearer","none","oauth","client_credentials"]}"#,
-        "The way; in this version: bearer or none.",
+        "The way: bearer with a token, oauth with a login, client_credentials as a program.",
     ),
     key("token_env_var", TEXT, "The variable that holds the bearer token."),
     key("token", TEXT, "The bearer token itself, as a reference such as ${VAR} or ${file:PATH}."),
+    also("client_id", &["clientId"], TEXT, "oauth: a client registered beforehand."),
+    also("client_secret", &["clientSecret"], TEXT, "oauth: its secret, as a reference."),
+    also(
+        "client_metadata_url",
+        &["clientMetadataUrl"],
+        TEXT,
+        "oauth: the https address of a document that describes the client.",
+    ),
+    also("scopes", &["scope"], PATTERNS, "oauth: what to ask for; default: what the server says."),
+    key("issuer", TEXT, "oauth: the only authorization server to trust; it may be private."),
+    also(
+        "redirect_port",
+        &["callbackPort", "redirectPort"],
+        r#"{"type":"integer","minimum":1,"maximum":65535}"#,
+        "oauth: the port of 127.0.0.1 a login ends at; default: any.",
+    ),
+    key("private_key", TEXT, "client_credentials: a key in PEM, as ${file:PATH}."),
+    key(
+        "algorithm",
+        r#"{"enum":["ES256","RS256","EdDSA"]}"#,
+        "client_credentials: how the key signs; default: by its kind.",
+    ),
+    also("token_url", &["tokenUrl"], TEXT, "client_credentials: where tokens are given."),
 ];
 
 /// Keys of `sandbox`.

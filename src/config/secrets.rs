@@ -65,7 +65,7 @@ impl Literals {
     pub fn inspect(&mut self, entry: &Node, problems: &mut Vec<Problem>) {
         for (key, value) in entry.entries() {
             match key.text.as_str() {
-                "env" | "headers" | "auth" => {
+                "env" | "headers" | "auth" | "oauth" => {
                     for (name, value) in value.entries() {
                         let path = format!("{}.{}", key.text, name.text);
                         self.value(value, &path, names_secret(&name.text), problems);

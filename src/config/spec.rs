@@ -321,6 +321,8 @@ pub enum HttpTransport {
 /// How to authenticate at an HTTP server.
 #[derive(Debug, Clone)]
 pub enum AuthSpec {
+    /// Nothing is written: with a login, if a person made one.
+    Unset,
     /// Not at all.
     None,
     /// `Authorization: Bearer` with this token.
@@ -329,6 +331,53 @@ pub enum AuthSpec {
         token: SecretString,
         /// The variable it was read from, for messages.
         variable: Option<String>,
+    },
+    /// With a login that a person made (OAuth, authorization code).
+    OAuth {
+        /// A client that was registered beforehand.
+        client_id: Option<String>,
+        /// Its secret.
+        client_secret: Option<SecretString>,
+        /// The address of a document that describes the client.
+        client_metadata_url: Option<url::Url>,
+        /// The port a login ends at.
+        redirect_port: Option<u16>,
+        /// What is asked for.
+        asks: OAuthAsks,
+    },
+    /// As a program (OAuth, client credentials).
+    ClientCredentials {
+        /// The client.
+        client_id: String,
+        /// How it proves to be that client.
+        proof: ClientProof,
+        /// Where tokens are given, when that is not to be found out.
+        token_url: Option<url::Url>,
+        /// What is asked for.
+        asks: OAuthAsks,
+    },
+}
+
+/// What is asked for with OAuth, and of whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OAuthAsks {
+    /// The scopes; empty means what the server says.
+    pub scopes: Vec<String>,
+    /// The only issuer whose tokens are taken.
+    pub issuer: Option<url::Url>,
+}
+
+/// How a program proves which client it is.
+#[derive(Debug, Clone)]
+pub enum ClientProof {
+    /// A secret.
+    Secret(SecretString),
+    /// Assertions, signed with a private key.
+    Key {
+        /// The key in PEM.
+        pem: SecretString,
+        /// `ES256`, `RS256` or `EdDSA`; by the kind of key when not written.
+        algorithm: Option<String>,
     },
 }
 

@@ -60,15 +60,14 @@ impl Breaker {
     fn failed(&mut self, now: Instant, fault: &Fault) {
         self.last = Some(fault.clone());
         self.failures = self.failures.saturating_add(1);
-        match (self.open, self.state(now)) {
-            (Some((_, wait)), Circuit::HalfOpen) => {
+        match self.open {
+            None if self.failures >= FAILURES => self.open = Some((now, FIRST)),
+            // While it is open, a call that was begun before says nothing new.
+            Some((since, wait)) if now >= since + wait => {
                 self.open = Some((now, (wait * 2).min(LONGEST)));
                 self.trial = None;
             }
-            // A call that was begun before it opened says nothing new.
-            (Some(_), _) => {}
-            (None, _) if self.failures >= FAILURES => self.open = Some((now, FIRST)),
-            (None, _) => {}
+            None | Some(_) => {}
         }
     }
 }

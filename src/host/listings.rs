@@ -132,11 +132,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(
-        provider: Arc<dyn ToolProvider>,
-        watch: &ListWatch,
-        pins: Arc<Pins>,
-    ) -> Self {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, watch: &ListWatch, pins: Arc<Pins>) -> Self {
         let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
         let changes = server.as_deref().map_or_else(Arc::default, |name| watch.counter(name));
         Self {

@@ -53,8 +53,10 @@ use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, filter, naming};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{
-    EventSink, Fault, FaultKind, JsonObject, ServerState, ServerStatus, ToolDefinition, ToolResult,
+    Browser, EventSink, Fault, FaultKind, JsonObject, LoginReport, ServerState, ServerStatus,
+    ToolDefinition, ToolResult,
 };
+use crate::provider::Login;
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 use approval::Approver;
@@ -237,6 +239,37 @@ impl ToolHost {
         status.weight = self.routing_weights.get(&status.name).copied();
         status.circuit = self.circuits.state(&status.name);
         self.masker.status(status)
+    }
+
+    /// Logs in to a server, whatever login there was. `scopes` is asked for beside what its entry
+    /// says.
+    ///
+    /// # Errors
+    /// An unknown server, one that nobody can log in to, and whoever said no.
+    pub async fn login(
+        &self,
+        server: &str,
+        browser: &dyn Browser,
+        scopes: &[String],
+    ) -> Result<LoginReport, Fault> {
+        let login = self.login_at(server)?.login(browser, scopes).await;
+        login.map_err(|fault| self.masker.fault(fault))
+    }
+
+    /// Forgets the logins at a server; says how many there were.
+    ///
+    /// # Errors
+    /// An unknown server, and what is kept but cannot be changed.
+    pub async fn logout(&self, server: &str) -> Result<usize, Fault> {
+        self.login_at(server)?.logout().await
+    }
+
+    fn login_at(&self, server: &str) -> Result<&dyn Login, Fault> {
+        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server));
+        let login = member.and_then(|member| member.provider.as_login());
+        login.ok_or_else(|| {
+            Fault::usage(format!("'{server}' is no server that somebody can log in to"))
+        })
     }
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
+use super::message::error_code;
 use super::news::{Ear, News, SUBSCRIPTION, Told};
 use crate::model::{Change, Era, Fault, FaultKind, OfferList, Phase, Wanted};
 
@@ -190,6 +191,8 @@ impl Subscription<'_> {
             Ok(Err(fault)) => Ended::Broken(self.named(fault)),
             // A well-formed no to what is asked; later it is a stream that ended badly.
             Err(fault) if fault.kind() == FaultKind::Tool && !agreed => {
+                let unknown = error_code(&fault) == Some(-32601);
+                let fault = if unknown { unknown_method(&fault) } else { fault };
                 Ended::Refused(self.named(fault))
             }
             Err(fault) => Ended::Broken(self.named(fault)),
@@ -277,6 +280,13 @@ impl Subscription<'_> {
         let fault = if fault.at_phase().is_some() { fault } else { fault.phase(Phase::Call) };
         fault.server(self.connection.name())
     }
+}
+
+/// A server without subscriptions does not know the method, and says no more than that.
+fn unknown_method(fault: &Fault) -> Fault {
+    Fault::tool("the server does not tell when something changes")
+        .detail(fault.message())
+        .hint("read the resource again now and then: toolhost resources read")
 }
 
 /// What is wanted, as `subscriptions/listen` says it.

@@ -78,7 +78,7 @@ impl Unanswered {
 #[derive(Deserialize, Default)]
 struct Links {
     #[serde(rename = "_meta")]
-    meta: Option<Box<Links>>,
+    meta: Option<Box<Self>>,
     #[serde(rename = "progressToken")]
     token: Option<Value>,
 }
@@ -190,6 +190,12 @@ impl Tracer {
         self.with(|watched, state| {
             watched.emit(state, call.cloned(), Passed::Noise(text.to_owned()));
         });
+    }
+
+    /// The call that the request of this id, which waits for its answer, is part of.
+    pub fn call_of(&self, id: &Value) -> Option<CallId> {
+        let watched = self.0.as_ref()?;
+        watched.state.lock().unwrap_or_else(PoisonError::into_inner).sent.call(id)
     }
 
     /// A line on the standard error of a child process.

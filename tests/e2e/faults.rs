@@ -35,6 +35,7 @@ macro_rules! faults {
 
 faults! {
     none: BOTH, EACH, list 0, call 0;
+    asks_a_person: BOTH, EACH, list 0, call 0;
 
     exit_at_once: STDIO, LEGACY, list 4, call 4;
     exit_zero: STDIO, LEGACY, list 4, call 4;
@@ -88,6 +89,20 @@ faults! {
     odd_schemas: BOTH, LEGACY, list 0, call 2;
     output_mismatch: BOTH, EACH, list 0, call 10;
     remote_ref: BOTH, LEGACY, list 0, call 0;
+    rug_pull: BOTH, EACH, list 0, call 0;
+    rug_pull_announced: STDIO, LEGACY, list 0, call 6;
+    addresses: BOTH, EACH, list 0, call 0;
+    poisoned: BOTH, EACH, list 0, call 0;
+
+    offers: BOTH, EACH, list 0, call 0;
+    offers_bad_items: BOTH, LEGACY, list 0, call 0;
+    offers_cursor_loop: BOTH, LEGACY, list 0, call 0;
+    offers_second_page_fails: BOTH, LEGACY, list 0, call 0;
+    offers_evil: BOTH, LEGACY, list 0, call 0;
+    offers_broken_answers: BOTH, LEGACY, list 0, call 0;
+    offers_no_subscriptions: BOTH, LEGACY, list 0, call 0;
+    offers_subscription_ends: BOTH, MODERN, list 0, call 0;
+    offers_subscription_breaks: STDIO, LEGACY, list 0, call 0;
 
     evil_everywhere: BOTH, EACH, list 11, call 0;
     ansi_everywhere: BOTH, EACH, list 0, call 0;

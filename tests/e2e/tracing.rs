@@ -1,6 +1,7 @@
 //! What crosses the wires: shown, saved, recorded and replayed.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -24,7 +25,9 @@ fn rows(path: &Path) -> Vec<Value> {
 
 /// Waits until a file holds some words.
 fn until(path: &Path, words: &str) {
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !std::fs::read_to_string(path).unwrap_or_default().contains(words) {
+        assert!(Instant::now() < deadline, "{words} never came");
         std::thread::yield_now();
     }
 }
@@ -101,6 +104,8 @@ fn the_trace_of_a_server_lists_its_tools_and_can_be_filtered() {
     let run = room.with_servers(["trace", "srv", "--filter", "tools/*", "--only", "sent"]).check();
     let out = run.exits(0).out();
     assert!(out.contains("→ tools/list") && !out.contains("initialize") && !out.contains('←'));
+    let both = ["trace", "srv", "--save", "a.jsonl", "--trace-save", "b.jsonl"];
+    room.with_servers(both).check().exits(2);
     let run = room.with_servers(["trace", "nobody"]).check();
     run.exits(2).says(&["there is no server 'nobody'"]);
 }

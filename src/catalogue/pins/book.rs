@@ -137,6 +137,7 @@ pub fn fingerprint_of_text(text: &str) -> String {
 pub fn touches(tool: &ToolDefinition) -> Vec<String> {
     let Origin::File(place) = &tool.origin else { return Vec::new() };
     let base = place.file.parent().and_then(Path::to_str).filter(|base| base.len() > 1);
-    let relative = |line: &String| base.map_or_else(|| line.clone(), |base| line.replace(base, "."));
+    let relative =
+        |line: &String| base.map_or_else(|| line.clone(), |base| line.replace(base, "."));
     tool.touches.iter().map(relative).collect()
 }

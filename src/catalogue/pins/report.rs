@@ -121,7 +121,8 @@ impl Report {
             let state = if failed || asked.partial { State::Unchecked } else { State::Gone };
             report.missing(group, state, &seen);
         }
-        let mut internal: Vec<&str> = pins.internal().filter(|name| !seen.contains(*name)).collect();
+        let mut internal: Vec<&str> =
+            pins.internal().filter(|name| !seen.contains(*name)).collect();
         internal.sort_unstable();
         let failed = !catalogue.failures.is_empty();
         report.failures.extend(catalogue.failures.iter().map(|failure| failure.fault.clone()));

@@ -64,9 +64,10 @@ impl Pins {
                 }
                 continue;
             };
-            let here = pins.known.servers.get(&server).is_some_and(|owner| {
-                group.file.as_ref().is_none_or(|file| *file == owner.file)
-            });
+            let here =
+                pins.known.servers.get(&server).is_some_and(|owner| {
+                    group.file.as_ref().is_none_or(|file| *file == owner.file)
+                });
             if here {
                 pins.servers.insert(server, group);
             }
@@ -153,9 +154,10 @@ impl Pins {
         }
         let was = group.instructions.as_ref().map(|words| words.fingerprint.as_str());
         if was != instructions.map(fingerprint_of_text).as_deref() {
-            let before = group.instructions.as_ref().map(|words| {
-                words.text.clone().unwrap_or_else(|| "(too long to keep)".to_owned())
-            });
+            let before = group
+                .instructions
+                .as_ref()
+                .map(|words| words.text.clone().unwrap_or_else(|| "(too long to keep)".to_owned()));
             let after = instructions.map(str::to_owned);
             found.push(Change { part: "instructions", before, after });
         }

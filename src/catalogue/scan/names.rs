@@ -25,9 +25,30 @@ const READING: [&str; 26] = [
 ];
 /// Words that change something.
 const WRITING: [&str; 24] = [
-    "delete", "remove", "write", "update", "create", "send", "execute", "exec", "drop", "destroy",
-    "insert", "upload", "rename", "move", "patch", "modify", "set", "put", "post", "purge", "wipe",
-    "kill", "overwrite", "edit",
+    "delete",
+    "remove",
+    "write",
+    "update",
+    "create",
+    "send",
+    "execute",
+    "exec",
+    "drop",
+    "destroy",
+    "insert",
+    "upload",
+    "rename",
+    "move",
+    "patch",
+    "modify",
+    "set",
+    "put",
+    "post",
+    "purge",
+    "wipe",
+    "kill",
+    "overwrite",
+    "edit",
 ];
 /// Words that destroy something.
 const DESTROYING: [&str; 8] =
@@ -119,9 +140,11 @@ pub(super) fn mentions(
         let word = word.trim_matches(['.', ':', '-', '/']);
         // An ordinary word is no name of a tool.
         let named = word.contains(['_', '-'])
-            || word.chars().skip(1).zip(word.chars()).any(|(c, before)| {
-                c.is_ascii_uppercase() && before.is_ascii_lowercase()
-            });
+            || word
+                .chars()
+                .skip(1)
+                .zip(word.chars())
+                .any(|(c, before)| c.is_ascii_uppercase() && before.is_ascii_lowercase());
         if !named || word.len() < SHORTEST || word.len() > LONGEST {
             continue;
         }

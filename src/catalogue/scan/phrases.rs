@@ -16,15 +16,8 @@ use crate::util::text::is_invisible;
 /// Verbs that put instructions out of force.
 const VERBS: [&str; 5] = ["ignore", "disregard", "forget", "override", "bypass"];
 /// What is put out of force.
-const ORDERS: [&str; 7] = [
-    "instruction",
-    "instructions",
-    "prompt",
-    "prompts",
-    "directives",
-    "guidelines",
-    "guardrails",
-];
+const ORDERS: [&str; 7] =
+    ["instruction", "instructions", "prompt", "prompts", "directives", "guidelines", "guardrails"];
 /// Whose.
 const WHOSE: [&str; 8] =
     ["previous", "prior", "above", "earlier", "your", "all", "system", "preceding"];

@@ -206,7 +206,7 @@ mod tests {
             ("- maybe", 1, "expected defaults, decline or cancel"),
             ("answer: []", 1, "unknown key 'answer'"),
             ("- { decline: true, decline: true }", 1, "twice"),
-            ("- [", 2, ""),
+            ("- [", 1, "bracket"),
         ] {
             let fault = of(text).unwrap_err();
             assert_eq!(fault.kind().exit_code(), 2, "{text}");

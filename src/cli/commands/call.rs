@@ -59,8 +59,8 @@ pub struct CallArgs {
     /// Write the result to this file; several blocks become FILE-1, FILE-2
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Answer what the server asks by the rules in this file, or always with defaults or decline
-    #[arg(long, value_name = "FILE|defaults|decline", value_hint = clap::ValueHint::FilePath)]
+    /// Answer what the server asks: a file of rules, defaults or decline
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub answers: Option<PathBuf>,
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
@@ -275,7 +275,7 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
             let said = door.is_terminal()
                 && !args.ignore_tool_error
                 && outcome.fault().is_some_and(|fault| repeats(fault, result));
-            if said { Ok(()) } else { door.page(&content::page(result)) }
+            if said { Ok(()) } else { door.page(&content::page(result, door.verbosity() > 0)) }
         }),
     }
 }
@@ -339,7 +339,8 @@ pub(super) fn save_result(
     if payloads.is_empty() {
         door.warn("the result has nothing to save");
     }
-    for (target, payload) in save::targets(path, payloads.len()).iter().zip(&payloads) {
+    let kinds: Vec<&str> = payloads.iter().map(|p| p.media_type.as_str()).collect();
+    for (target, payload) in save::targets(path, &kinds).iter().zip(&payloads) {
         save::write(target, &payload.bytes)?;
         let size = units::show_size(payload.bytes.len() as u64);
         door.note(

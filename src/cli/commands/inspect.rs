@@ -80,12 +80,8 @@ async fn server(
     for server in &servers {
         let words = server.instructions.as_deref().unwrap_or_default();
         let found = scan::scan_text("instructions", words);
-        let entry = spec.map(|spec| Entry {
-            spec,
-            pins: report.as_ref(),
-            flagged,
-            instructions: &found,
-        });
+        let entry =
+            spec.map(|spec| Entry { spec, pins: report.as_ref(), flagged, instructions: &found });
         match format {
             Json | Yaml => {
                 door.value(format, &views::server::json_detail(server, entry.as_ref()))?;

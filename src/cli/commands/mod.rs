@@ -1,6 +1,7 @@
 //! One file for each command: its arguments, whose doc comments are the help, and what it does.
 
 pub mod audit;
+pub mod auth;
 pub mod call;
 pub mod complete;
 pub mod completions;

@@ -50,7 +50,8 @@ pub async fn run(args: &PinArgs, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let assembly = context.assemble(Selection::starts(&args.names, &args.server)).await?;
     let (file, pins) = pins(args.file.as_deref(), context, &assembly)?;
-    let pins = pins.unwrap_or_else(|| Pins::new(Arc::clone(assembly.host.pins().known()), Book::default()));
+    let pins = pins
+        .unwrap_or_else(|| Pins::new(Arc::clone(assembly.host.pins().known()), Book::default()));
     let selection = Selection::resolve(&args.names, &args.server, &assembly, &pins).await?;
     let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
     let mut report = assembly.host.compare(&pins, &catalogue);
@@ -77,7 +78,11 @@ pub async fn run(args: &PinArgs, context: &Context) -> Outcome {
         _ => {
             // Whoever was asked has seen it.
             if args.yes || !accepted || open == 0 {
-                context.door.page(&views::pins::page(&report, &Flagged::new(), context.door.width()))?;
+                context.door.page(&views::pins::page(
+                    &report,
+                    &Flagged::new(),
+                    context.door.width(),
+                ))?;
             }
             let what = views::pins::summary(&report);
             context.door.note(&Line::plain(format!("{what}; pins: {}", file.path.display())));
@@ -139,7 +144,8 @@ impl Changes<'_> {
     fn apply(&self, book: &mut Book, own: bool) {
         let host = &self.assembly.host;
         let known = host.pins().known();
-        let wanted = |state: State| state == State::New || (self.accepted && state == State::Changed);
+        let wanted =
+            |state: State| state == State::New || (self.accepted && state == State::Changed);
         for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
             let listed = |tool: &&ToolDefinition| {
                 tool.name.full() == compared.name

@@ -78,9 +78,8 @@ pub async fn run(args: &VerifyArgs, context: &Context) -> Outcome {
         }
     }
     // A server that has no pins and was not asked for by name is nobody's loss.
-    let matters = |name: &str| {
-        args.strict_new || pins.server(name).is_some() || selection.names_server(name)
-    };
+    let matters =
+        |name: &str| args.strict_new || pins.server(name).is_some() || selection.names_server(name);
     catalogue.servers.retain(|server| matters(&server.name));
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let incomplete = views::catalogue::verdict(&catalogue, answered);

@@ -19,8 +19,8 @@ pub struct Payload {
     pub media_type: String,
 }
 
-/// The result for people.
-pub fn page(result: &ToolResult) -> Page {
+/// The result for people; with `verbose` also what each block says about itself.
+pub fn page(result: &ToolResult, verbose: bool) -> Page {
     let mut page = Page::default();
     let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
     if let Some(value) = structured.filter(|value| says_nothing_else(&result.content, value)) {
@@ -29,6 +29,9 @@ pub fn page(result: &ToolResult) -> Page {
     }
     for block in &result.content {
         show(&mut page, block);
+        if verbose && let Some(line) = annotations(block) {
+            page.push(line);
+        }
     }
     // What is wrong with a result is often in the half that is not shown otherwise.
     if let (Some(FaultKind::Protocol), Some(value)) =
@@ -161,6 +164,12 @@ fn show(page: &mut Page, block: &Value) {
                 line.push(Label::Plain, " ");
             }
             line.push(Label::Dim, uri);
+            let size = block["size"].as_u64().map(units::show_size);
+            let about: Vec<&str> =
+                block["mimeType"].as_str().into_iter().chain(size.as_deref()).collect();
+            if !about.is_empty() {
+                line.push(Label::Dim, format!(" ({})", about.join(", ")));
+            }
             page.push(line);
             if let Some(description) = block["description"].as_str() {
                 page.text(Label::Dim, 2, description);
@@ -171,6 +180,23 @@ fn show(page: &mut Page, block: &Value) {
             page.text(Label::Plain, 0, &json::pretty(block));
         }
     }
+}
+
+/// For whom a block is and how important, as its server says.
+fn annotations(block: &Value) -> Option<Line> {
+    let said = block.get("annotations")?;
+    let mut words = Vec::new();
+    if let Some(audience) = said.get("audience").and_then(Value::as_array) {
+        let roles: Vec<&str> = audience.iter().filter_map(Value::as_str).take(4).collect();
+        words.push(format!("for {}", roles.join(" and ")));
+    }
+    if let Some(Value::Number(priority)) = said.get("priority") {
+        words.push(format!("priority {priority}"));
+    }
+    if let Some(changed) = said.get("lastModified").and_then(Value::as_str) {
+        words.push(format!("changed {changed}"));
+    }
+    (!words.is_empty()).then(|| Line::of(Label::Dim, format!("  ({})", words.join(", "))))
 }
 
 /// Text as it is; one line break at its end is the page's own.
@@ -187,7 +213,17 @@ mod tests {
     use super::*;
 
     fn shown(result: &ToolResult) -> String {
-        Palette::default().page(&page(result))
+        Palette::default().page(&page(result, false))
+    }
+
+    #[test]
+    fn annotations_are_shown_to_those_who_want_more() {
+        let annotations = json!({ "audience": ["user", "assistant"], "priority": 0.9 });
+        let block = json!({ "type": "text", "text": "hi", "annotations": annotations });
+        let result = with(vec![block]);
+        assert_eq!(shown(&result), "hi\n");
+        let more = Palette::default().page(&page(&result, true));
+        assert_eq!(more, "hi\n  (for user and assistant, priority 0.9)\n");
     }
 
     fn with(content: Vec<Value>) -> ToolResult {

@@ -166,10 +166,10 @@ impl Door {
         let room = usize::from(rows).checked_sub(1).filter(|room| *room > 0).unwrap_or(usize::MAX);
         let text = self.out.palette.page(page);
         let lines: Vec<&str> = text.lines().take(room).collect();
-        let mut painted = String::new();
-        if above > 0 {
-            painted.push_str(&format!("\x1b[{above}A\r"));
-        }
+        let mut painted = match above {
+            0 => String::new(),
+            above => format!("\x1b[{above}A\r"),
+        };
         for line in &lines {
             // Each line is overwritten and only its rest removed: nothing flickers.
             painted.push_str(line);

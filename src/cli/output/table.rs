@@ -292,8 +292,8 @@ mod tests {
             table
         };
         assert_snapshot!(render(table(), Some(40)), @r"
-        NAME                SOU…  DESCRIPTION
-        a-name-of-18-cells  a-s…  It does a th…
+        NAME                SOURCE   DESCRIPTION
+        a-name-of-18-cells  a-sour…  It does a …
         ");
         assert_snapshot!(render(table(), Some(33)), @r"
         NAME                DESCRIPTION
@@ -301,7 +301,7 @@ mod tests {
         ");
         assert_snapshot!(render(table(), Some(22)), @r"
         NAME       DESCRIPTION
-        a-name-o…  It does a…
+        a-name-o…  It does a …
         ");
     }
 

@@ -32,15 +32,21 @@ impl Entry<'_> {
         page.heading("Entry");
         let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
         fact("stands in", &caret::location(&spec.place));
-        fact("trust", match spec.trust {
-            Trust::Trusted => "it may start",
-            Trust::Ask(_) => "not trusted yet, nothing is started",
-        });
-        fact("protocol", match spec.protocol {
-            ProtocolChoice::Auto => "found out, and remembered",
-            ProtocolChoice::Legacy => "legacy only",
-            ProtocolChoice::Modern => "2026-07-28 only",
-        });
+        fact(
+            "trust",
+            match spec.trust {
+                Trust::Trusted => "it may start",
+                Trust::Ask(_) => "not trusted yet, nothing is started",
+            },
+        );
+        fact(
+            "protocol",
+            match spec.protocol {
+                ProtocolChoice::Auto => "found out, and remembered",
+                ProtocolChoice::Legacy => "legacy only",
+                ProtocolChoice::Modern => "2026-07-28 only",
+            },
+        );
         fact("credentials", &credentials(&spec.endpoint).unwrap_or_default());
         fact("limits", &limits(spec).join(", "));
         if spec.retries > 0 {
@@ -158,11 +164,9 @@ fn credentials(endpoint: &Endpoint) -> Option<String> {
 
 fn limits(spec: &ServerSpec) -> Vec<String> {
     let mut words = Vec::new();
-    for (value, what) in [
-        (spec.timeout, "of silence"),
-        (spec.max_total, "a call"),
-        (spec.start_timeout, "to start"),
-    ] {
+    for (value, what) in
+        [(spec.timeout, "of silence"), (spec.max_total, "a call"), (spec.start_timeout, "to start")]
+    {
         words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
     }
     if words.is_empty() {
@@ -174,7 +178,9 @@ fn limits(spec: &ServerSpec) -> Vec<String> {
 fn drift(spec: &ServerSpec) -> &'static str {
     match (spec.drift(), spec.drift.is_none() && spec.dev) {
         (crate::config::spec::Drift::Block, _) => "block: a tool that changed is not called",
-        (crate::config::spec::Drift::Warn, _) => "warn: a tool that changed is called, with a warning",
+        (crate::config::spec::Drift::Warn, _) => {
+            "warn: a tool that changed is called, with a warning"
+        }
         (crate::config::spec::Drift::Allow, true) => "allow, since it is under development (dev)",
         (crate::config::spec::Drift::Allow, false) => "allow: a tool that changed is called",
     }
@@ -200,7 +206,9 @@ fn pinned(report: &Report) -> String {
     for (state, what) in [(State::Changed, "changed"), (State::Gone, "gone"), (State::New, "new")] {
         match report.count(state) {
             0 => {}
-            count => words.extend([", ".to_owned(), count.to_string(), " ".to_owned(), what.to_owned()]),
+            count => {
+                words.extend([", ".to_owned(), count.to_string(), " ".to_owned(), what.to_owned()])
+            }
         }
     }
     if !parts.is_empty() {

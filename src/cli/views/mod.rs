@@ -10,6 +10,7 @@ pub mod difference;
 pub mod entry;
 pub mod findings;
 pub mod history;
+pub mod login;
 pub mod offers;
 pub mod outcome;
 pub mod pins;

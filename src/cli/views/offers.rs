@@ -272,9 +272,15 @@ mod tests {
         );
         let evil = some_resource("x:\u{202e}1", "\u{1b}[2J gone");
         let all = [&long, &evil];
-        assert_snapshot!(shown(&resources(&all, Some(100))), @"");
-        assert_snapshot!(shown(&resources(&all, Some(60))), @"");
-        assert_snapshot!(shown(&resources(&all, Some(30))), @"");
+        assert_snapshot!(shown(&resources(&all, Some(100))), @r"
+        URI                                        SERVER  TYPE              SIZE  DESCRIPTION
+        file:///srv/a/very/long/path/to/some/doc…  files   text/markdown  2.0 KiB  What the project is about
+        x:⟨U+202E⟩1                                files   text/markdown  2.0 KiB  ␛[2J gone
+        ");
+        for width in [60, 40, 30] {
+            let page = shown(&resources(&all, Some(width)));
+            assert!(page.lines().all(|line| line.chars().count() <= width), "{width}:\n{page}");
+        }
     }
 
     #[test]
@@ -293,7 +299,10 @@ mod tests {
             warnings: Vec::new(),
             raw: raw_value(),
         };
-        assert_snapshot!(shown(&prompts(&[&prompt], Some(60))), @"");
+        assert_snapshot!(shown(&prompts(&[&prompt], Some(80))), @r"
+        NAME        ARGUMENTS        DESCRIPTION
+        demo-greet  name [language]  Asks a model for a short greeting
+        ");
         assert_eq!(super::prompt(&prompt)["raw"], json!({ "x": 1 }));
     }
 
@@ -309,6 +318,15 @@ mod tests {
             ],
             meta: None,
         };
-        assert_snapshot!(shown(&messages(&filled, None)), @"");
+        assert_snapshot!(shown(&messages(&filled, None)), @r"
+        A greeting
+
+        user
+          a
+          b␛[2J
+
+        assistant
+          [image/png 3 B, use --save]
+        ");
     }
 }

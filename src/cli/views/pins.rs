@@ -122,9 +122,10 @@ pub fn json(report: &Report, flagged: &Flagged) -> Value {
         })
     });
     let tools: Vec<Value> = tools.collect();
-    let servers = report.servers.iter().map(|server| {
-        json!({ "name": server.name, "changes": changes::json(&server.changes) })
-    });
+    let servers = report
+        .servers
+        .iter()
+        .map(|server| json!({ "name": server.name, "changes": changes::json(&server.changes) }));
     let servers: Vec<Value> = servers.collect();
     let counts: serde_json::Map<String, Value> =
         [State::Changed, State::Gone, State::New, State::Unchecked, State::Same]

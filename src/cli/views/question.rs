@@ -76,7 +76,10 @@ pub fn field(field: &Field) -> Page {
             let mut line = Line::of(Label::Name, format!("{:>3}", at + 1));
             line.push(Label::Plain, format!(" {}", shorten(&choice.title, TITLE)));
             if choice.value.as_str() != Some(choice.title.as_str()) {
-                let value = json::compact(&choice.value);
+                let value = match &choice.value {
+                    Value::String(text) => text.clone(),
+                    other => json::compact(other),
+                };
                 line.push(Label::Dim, format!(" ({})", shorten(&value, TITLE)));
             }
             page.push(line);

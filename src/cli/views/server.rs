@@ -25,20 +25,20 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
     let mut table = Table::new([
         Column::new("NAME").cut_last(12),
         Column::new("STATUS"),
-        Column::new("ERA").droppable(10),
-        Column::new("PROTOCOL").droppable(9),
+        Column::new("ERA").droppable(12),
+        Column::new("PROTOCOL").droppable(8),
         Column::new("TRANSPORT").droppable(7),
         Column::new("PID").right().droppable(6),
         Column::new("MEM").right().droppable(4),
         Column::new("CONNECT").right().droppable(3),
         Column::new("PING").right().droppable(2),
-        Column::new("UPTIME").right().droppable(8),
+        Column::new("UPTIME").right().droppable(9),
         Column::new("RESTARTS").right().droppable(5),
         Column::new("WEIGHT").right().droppable(5),
         Column::new("CIRCUIT").droppable(1),
         Column::new("TOOLS").right(),
-        Column::new("RESOURCES").right().droppable(5),
-        Column::new("PROMPTS").right().droppable(5),
+        Column::new("RESOURCES").right().droppable(10),
+        Column::new("PROMPTS").right().droppable(10),
     ]);
     for server in servers {
         let count = |value: Option<usize>| {
@@ -411,8 +411,8 @@ mod tests {
     #[test]
     fn the_table_fits_every_width() {
         assert_snapshot!(shown(120), @r"
-        NAME     STATUS  ERA     PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS
-        github   ready   legacy  2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26
+        NAME     STATUS  ERA     PROTOCOL    TRANSPORT   PID       MEM  CONNECT    PING  TOOLS  PROMPTS
+        github   ready   legacy  2025-11-25  stdio      4242  48.0 MiB   412 ms  850 µs     26        1
         browser  failed                      stdio
           unreachable: exited with status 1 during the handshake
           Error: no display
@@ -437,6 +437,36 @@ mod tests {
           hint: set DISPLAY
           warning: two answers to one request
         ");
+    }
+
+    #[test]
+    fn what_became_of_a_server_is_shown_where_it_is_news() {
+        let fault = Fault::unreachable("exited with status 1");
+        let recovered = ServerStatus {
+            starts: 3,
+            uptime: Some(Duration::from_secs(90)),
+            weight: Some(1.5),
+            circuit: Circuit::Open { left: Duration::from_secs(4) },
+            last_error: Some(PastFault { at: Duration::from_secs(1_795_304_776), fault }),
+            ..ready()
+        };
+        let at = local_time(1_795_304_776.0);
+        let table = Palette::default().page(&table(std::slice::from_ref(&recovered), true, None));
+        for part in ["RESTARTS", "1.5", "open for 4 s", "90 s", "stderr: listening"] {
+            assert!(table.contains(part), "{part} is not in\n{table}");
+        }
+        let error = format!("last error, {at}: exited with status 1");
+        assert!(table.contains(&error), "{table}");
+        let whole = Palette::default().page(&page(&recovered, None));
+        for part in ["restarts     2", "weight 1.5, circuit open for another 4 s", &at] {
+            assert!(whole.contains(part), "{part} is not in\n{whole}");
+        }
+        let value = json(&recovered);
+        assert_eq!(
+            (&value["circuit"], &value["circuit_open_ms"]),
+            (&json!("open"), &json!(4000.0))
+        );
+        assert_eq!(value["last_error"]["error"]["message"], "exited with status 1");
     }
 
     #[test]

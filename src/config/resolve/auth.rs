@@ -7,7 +7,7 @@ use super::{FileContext, Findings};
 use crate::config::keys::AUTH;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::looks_secret;
-use crate::config::spec::AuthSpec;
+use crate::config::spec::{AuthSpec, ClientProof, OAuthAsks};
 use crate::model::Problem;
 
 /// The headers of every request; their values are secrets.
@@ -34,7 +34,11 @@ pub fn headers(entry: &Node, findings: &mut Findings) -> Vec<(String, SecretStri
 
 /// How to authenticate.
 pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> AuthSpec {
-    let Some(node) = entry.get("auth").filter(|n| !n.is_null()) else { return AuthSpec::None };
+    let written = entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null());
+    let Some((spelling, node)) = written else { return AuthSpec::Unset };
+    if let NodeValue::Bool(false) = node.value {
+        return AuthSpec::None;
+    }
     if let NodeValue::Text(word) = &node.value {
         if word != "none" {
             findings.problems.push(
@@ -56,24 +60,113 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
             Some(word) => word,
             None => return AuthSpec::None,
         },
-        None => "bearer",
+        // A token makes a bearer, and whatever else is written has to do with a login.
+        None if spelling == "auth" && entries.is_empty() => "bearer",
+        None if node.get_any(&["token", "token_env_var"]).is_some() => "bearer",
+        None => "oauth",
     };
-    match word {
-        "none" => AuthSpec::None,
-        "bearer" => findings
-            .take(bearer(node, file))
-            .map_or(AuthSpec::None, |(token, variable)| AuthSpec::Bearer { token, variable }),
-        "oauth" | "client_credentials" => {
-            let place = node.get("type").unwrap_or(node).place();
-            findings.error(place, format!("auth type '{word}' is not in this version yet"));
-            AuthSpec::None
+    let read = match word {
+        "none" => Ok(AuthSpec::None),
+        "bearer" => {
+            bearer(node, file).map(|(token, variable)| AuthSpec::Bearer { token, variable })
         }
+        "oauth" => login(node),
+        "client_credentials" => program(node),
         other => {
             let place = node.get("type").unwrap_or(node).place();
             let known = "bearer, none, oauth, client_credentials";
-            findings.error(place, format!("'{other}' is no auth type; it is one of {known}"));
-            AuthSpec::None
+            Err(Problem::error(format!("'{other}' is no auth type; it is one of {known}"))
+                .at(place))
         }
+    };
+    findings.take(read).unwrap_or(AuthSpec::None)
+}
+
+fn login(node: &Node) -> Result<AuthSpec, Problem> {
+    let client_id = text(node, "client_id")?;
+    let client_secret = text(node, "client_secret")?.map(SecretString::from);
+    if let (None, Some(_), Some(key)) = (&client_id, &client_secret, find(node, "client_secret")) {
+        return Err(Problem::error("'client_secret' needs 'client_id'").at(key.place()));
+    }
+    let redirect_port = match find(node, "redirect_port") {
+        None => None,
+        Some(node) => match u16::try_from(node.as_count()?) {
+            Ok(port) if port > 0 => Some(port),
+            _ => return Err(Problem::error("a port is 1 to 65535").at(node.place())),
+        },
+    };
+    let client_metadata_url = address(node, "client_metadata_url")?;
+    Ok(AuthSpec::OAuth {
+        client_id,
+        client_secret,
+        client_metadata_url,
+        redirect_port,
+        asks: asks(node)?,
+    })
+}
+
+fn program(node: &Node) -> Result<AuthSpec, Problem> {
+    let Some(client_id) = text(node, "client_id")? else {
+        return Err(Problem::error("client_credentials needs 'client_id'").at(node.place()));
+    };
+    let proof = match (text(node, "client_secret")?, text(node, "private_key")?) {
+        (Some(secret), None) => ClientProof::Secret(SecretString::from(secret)),
+        (None, Some(pem)) => {
+            let algorithm = text(node, "algorithm")?;
+            ClientProof::Key { pem: SecretString::from(pem), algorithm }
+        }
+        _ => {
+            return Err(Problem::error(
+                "client_credentials needs either 'client_secret' or 'private_key'",
+            )
+            .hint("as a reference: ${VAR} or ${file:PATH}")
+            .at(node.place()));
+        }
+    };
+    if let Some(algorithm) = find(node, "algorithm")
+        && !["ES256", "RS256", "EdDSA"].contains(&algorithm.as_text()?)
+    {
+        let known = "it is one of ES256, RS256, EdDSA";
+        return Err(Problem::error(format!("this is no algorithm; {known}")).at(algorithm.place()));
+    }
+    let token_url = address(node, "token_url")?;
+    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: asks(node)? })
+}
+
+fn asks(node: &Node) -> Result<OAuthAsks, Problem> {
+    let scopes = match find(node, "scopes") {
+        Some(node) => node.as_texts()?,
+        None => Vec::new(),
+    };
+    let scopes =
+        scopes.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect();
+    Ok(OAuthAsks { scopes, issuer: address(node, "issuer")? })
+}
+
+/// The value of a key, in any of its spellings.
+fn find<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    let spelled = |text: &str| crate::config::keys::canonical(AUTH, text) == Some(name);
+    let found = node.entries().iter().find(|(key, _)| spelled(&key.text));
+    found.map(|(_, value)| value).filter(|value| !value.is_null())
+}
+
+fn text(node: &Node, name: &str) -> Result<Option<String>, Problem> {
+    let Some(found) = find(node, name) else { return Ok(None) };
+    let text = found.as_scalar_text()?;
+    if text.trim().is_empty() {
+        return Err(Problem::error(format!("'{name}' is empty")).at(found.place()));
+    }
+    Ok(Some(text))
+}
+
+/// An address that the user chose; it is asked wherever it leads.
+fn address(node: &Node, name: &str) -> Result<Option<Url>, Problem> {
+    let Some(found) = find(node, name) else { return Ok(None) };
+    match Url::parse(found.as_text()?) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
+            Ok(Some(url))
+        }
+        _ => Err(Problem::error(format!("'{name}' is no http or https address")).at(found.place())),
     }
 }
 

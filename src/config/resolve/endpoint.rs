@@ -9,7 +9,7 @@ use url::Url;
 use super::{FileContext, Findings, auth};
 use crate::config::node::Node;
 use crate::config::socket;
-use crate::config::spec::{Endpoint, HttpTransport};
+use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::model::Problem;
 
 /// The spellings of `url`.
@@ -102,7 +102,7 @@ fn http(
     }
     let headers = auth::headers(entry, findings);
     let auth = auth::resolve(entry, file, findings);
-    let secret = !matches!(auth, crate::config::spec::AuthSpec::None)
+    let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     auth::check_transport(&url, secret, node, findings);
     Some(Endpoint::Http { url, socket, transport, headers, auth })
@@ -189,7 +189,7 @@ fn stdio(
         Some(node) => tidy(&file.base_dir.join(findings.take(node.as_text())?)),
         None => file.default_cwd.clone(),
     };
-    for key in ["headers", "auth"] {
+    for key in ["headers", "auth", "oauth"] {
         if let Some(key) = entry.key(key) {
             let message = format!("'{}' has no meaning beside 'command'", key.text);
             findings.warn(entry.place_of(key), message);

@@ -213,7 +213,8 @@ fn resolve(
             "routing_weight" => spec.routing_weight = findings.take(weight(value)),
             "dev" => spec.dev = findings.take(value.as_bool()).unwrap_or_default(),
             "drift" => {
-                spec.drift = findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
+                spec.drift =
+                    findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
             }
             "retries" => spec.retries = findings.take(retries(value)).unwrap_or_default(),
             "requires_approval" => {
@@ -383,7 +384,7 @@ struct Said {
 
 impl Said {
     fn by(entry: &Node) -> Self {
-        const KEYS: [&str; 11] = [
+        const KEYS: [&str; 12] = [
             "command",
             "args",
             "server_path",
@@ -392,6 +393,7 @@ impl Said {
             "cwd",
             "headers",
             "auth",
+            "oauth",
             "sandbox",
             "dev",
             "drift",
@@ -410,6 +412,26 @@ impl Said {
             .filter(|text| has_reference(text))
             .map(str::to_owned);
         Self { text: serde_json::Value::Object(own).to_string(), address }
+    }
+}
+
+/// What an entry sends to the server, or to the authorization server that it names. A login is made
+/// by a person who sees where it leads, so that it needs no word here.
+fn secrets_shown(auth: &AuthSpec) -> Option<String> {
+    match auth {
+        AuthSpec::Unset | AuthSpec::None | AuthSpec::OAuth { client_secret: None, .. } => None,
+        AuthSpec::Bearer { variable, .. } => {
+            let from = variable.as_deref().unwrap_or("the file");
+            Some(format!("sends a bearer token from {from}"))
+        }
+        AuthSpec::OAuth { client_id, .. } => {
+            let client = client_id.as_deref().unwrap_or_default();
+            Some(format!("sends the secret of the client {client} to its authorization server"))
+        }
+        AuthSpec::ClientCredentials { client_id, token_url, .. } => Some(match token_url {
+            Some(url) => format!("proves to be the client {client_id} at {url}"),
+            None => format!("proves to be the client {client_id} at its authorization server"),
+        }),
     }
 }
 
@@ -438,8 +460,9 @@ fn decide(
             lines
         }
         Endpoint::Http { url, socket, headers, auth, .. } => {
-            let bearer = matches!(auth, AuthSpec::Bearer { .. });
-            if headers.is_empty() && !bearer && said.address.is_none() && socket.is_none() {
+            let shown = secrets_shown(auth);
+            let nothing = headers.is_empty() && shown.is_none() && socket.is_none();
+            if nothing && said.address.is_none() {
                 return Trust::Trusted;
             }
             // What the variable holds is not shown and not kept.
@@ -455,10 +478,7 @@ fn decide(
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 lines.push(format!("sends headers: {}", names.join(", ")));
             }
-            if let AuthSpec::Bearer { variable, .. } = auth {
-                let from = variable.as_deref().unwrap_or("the file");
-                lines.push(format!("sends a bearer token from {from}"));
-            }
+            lines.extend(shown);
             if said.address.is_some() {
                 lines.push("sends variables in the address".to_owned());
             }

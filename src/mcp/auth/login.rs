@@ -53,7 +53,12 @@ pub(super) async fn login(
         kept.server == server && kept.issuer == found.issuer && kept.client.registered
     });
     let port = known.as_ref().and_then(|kept| Url::parse(&kept.client.redirect).ok()?.port());
-    let redirect = browser.redirect(port).await?;
+    let redirect = browser.redirect(settings.redirect_port.or(port)).await?;
+    let ended = Url::parse(&redirect).ok().and_then(|url| url.port());
+    if let (Some(wanted), true) = (settings.redirect_port, ended != settings.redirect_port) {
+        return Err(Fault::auth(format!("the port {wanted} of 127.0.0.1 is taken"))
+            .hint("end what listens there, or change 'redirect_port' of the entry"));
+    }
     let known = known.filter(|kept| kept.client.redirect == redirect);
     let client =
         client(&mut found, http, identity, known.map(|kept| kept.client), redirect, &scopes)

@@ -36,6 +36,8 @@ mod login;
 mod program;
 mod renewal;
 mod seal;
+#[cfg(test)]
+mod tests;
 mod token;
 pub mod vault;
 
@@ -71,6 +73,8 @@ pub struct Settings {
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken. It may be private, because the user wrote it.
     pub issuer: Option<Url>,
+    /// The only port of 127.0.0.1 a login may end at.
+    pub redirect_port: Option<u16>,
     /// Where logins are kept; in memory by default.
     pub vault: Arc<dyn Vault>,
     /// Who leads a person to the authorization server. Without one, a login that is needed is a
@@ -98,6 +102,7 @@ impl Settings {
             grant: Grant::default(),
             scopes: Vec::new(),
             issuer: None,
+            redirect_port: None,
             vault: Arc::new(MemoryVault::default()),
             browser: None,
             required: true,

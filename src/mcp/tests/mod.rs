@@ -5,8 +5,12 @@
 
 mod handshake;
 mod listings;
+mod offers;
 mod peer;
+mod questions;
 mod requests;
+mod rounds;
+mod tasks;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,7 +22,7 @@ use super::connection::{ConnectOptions, Connection, Opener, RequestOptions};
 use super::lifecycle::MODERN;
 use super::wire::Wire;
 use crate::config::spec::ProtocolChoice;
-use crate::model::{EventSink, Fault, NoInbox, Phase};
+use crate::model::{CallId, EventSink, Fault, NoInbox, Phase};
 use peer::{Peer, wire};
 
 /// The limit on starting in these tests.
@@ -65,6 +69,35 @@ async fn connected() -> (Connection, Peer) {
     })
     .await;
     (opened.unwrap(), peer)
+}
+
+/// A connection to a legacy server with these capabilities.
+async fn connected_legacy(options: ConnectOptions, capabilities: &Value) -> (Connection, Peer) {
+    let options = ConnectOptions { protocol: ProtocolChoice::Legacy, ..options };
+    let (opened, peer) = open(options, async |peer| {
+        let asked = peer.expect("initialize").await;
+        let mut result = initialized();
+        result["capabilities"] = capabilities.clone();
+        peer.answer(&asked, &result);
+        peer.expect("notifications/initialized").await;
+    })
+    .await;
+    (opened.unwrap(), peer)
+}
+
+/// A connection to a modern server, with these options.
+async fn connected_with(options: ConnectOptions) -> (Connection, Peer) {
+    let (opened, peer) = open(options, async |peer| {
+        let asked = peer.expect("server/discover").await;
+        peer.answer(&asked, &discovered());
+    })
+    .await;
+    (opened.unwrap(), peer)
+}
+
+/// The limits of a request that is part of the call with this identity.
+fn part_of(call: &str) -> RequestOptions {
+    RequestOptions { call: Some(CallId(call.to_owned())), ..limits() }
 }
 
 fn discovered() -> Value {

@@ -70,6 +70,12 @@ impl Peer {
         self.line(&message.to_string());
     }
 
+    /// Says something on the stream of a request.
+    pub fn say_on(&self, request: &Value, message: &Value) {
+        let bytes = bytes::Bytes::from(message.to_string());
+        self.arrives(Arrival::Message { bytes, stream_of: Some(request["id"].clone()) });
+    }
+
     /// Says something that need not be a message.
     pub fn line(&self, text: &str) {
         let bytes = bytes::Bytes::copy_from_slice(text.as_bytes());

@@ -41,9 +41,9 @@ pub fn judge(
         let first = format!("{what} (`drift: warn` lets it pass)");
         return Ok(std::iter::once(first).chain(lines).collect());
     }
-    Err(Fault::denied(what)
-        .details(lines)
-        .hint("look at it with `toolhost inspect`; `drift: warn` in the server's entry lets changes pass"))
+    Err(Fault::denied(what).details(lines).hint(
+        "look at it with `toolhost inspect`; `drift: warn` in the server's entry lets changes pass",
+    ))
 }
 
 /// The same definition without what says which arguments travel as headers too: that concerns the

@@ -12,15 +12,16 @@ use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
 use super::McpSetup;
+use super::access::Access;
 use crate::config::environment::Environment;
 use crate::config::socket;
-use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
+use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
+use crate::mcp::era;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
-use crate::mcp::{credentials, era};
 use crate::model::{Fault, FaultKind, Phase};
 use crate::provider::permit;
 use crate::providers::confinement;
@@ -37,24 +38,25 @@ const PASSED_ON: [&str; 10] =
 ///
 /// # Errors
 /// Why it cannot be started or reached, or does not agree.
-pub async fn connect(
+pub(super) async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
+    access: &Access,
 ) -> Result<Opened, Fault> {
     let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
     let begun = Instant::now();
     let limit = spec.start_timeout.unwrap_or(START);
-    let newer = way(spec, setup, tracer, false).map_err(named)?;
-    let fault = match open(&newer, spec, setup, limit).await {
+    let newer = way(spec, setup, tracer, access, false).map_err(named)?;
+    let fault = match open(&newer, spec, setup, tracer, limit).await {
         Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
         Err(fault) => fault,
     };
     if !(is_open(spec) && may_be_older(&fault)) {
         return Err(fault);
     }
-    let older = way(spec, setup, tracer, true).map_err(named)?;
-    match open(&older, spec, setup, limit.saturating_sub(begun.elapsed())).await {
+    let older = way(spec, setup, tracer, access, true).map_err(named)?;
+    match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
             connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
             Ok(Opened { connection, transport: older.transport })
@@ -66,7 +68,7 @@ pub async fn connect(
 }
 
 /// A connection, and by what it was made.
-pub struct Opened {
+pub(super) struct Opened {
     /// The connection.
     pub connection: Connection,
     /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
@@ -87,8 +89,10 @@ async fn open(
     way: &Way,
     spec: &ServerSpec,
     setup: &McpSetup,
+    tracer: &Tracer,
     start_timeout: Duration,
 ) -> Result<Connection, Fault> {
+    let open = told(Arc::clone(&way.open), tracer, describe(&spec.endpoint));
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: way.protocol,
@@ -99,7 +103,7 @@ async fn open(
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
     };
-    let connection = Connection::open(&way.open, options).await.map_err(|fault| {
+    let connection = Connection::open(&open, options).await.map_err(|fault| {
         match (&spec.endpoint, fault.kind(), fault.hint_text()) {
             (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
                 fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
@@ -114,6 +118,15 @@ async fn open(
     Ok(connection)
 }
 
+/// The same opener, telling `tracer` of every wire it opens to `place`.
+fn told(open: Opener, tracer: &Tracer, place: String) -> Opener {
+    let tracer = tracer.clone();
+    Arc::new(move || {
+        tracer.opened(&place);
+        open().inspect_err(|fault| tracer.closed(fault.message()))
+    })
+}
+
 /// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
 /// statuses of the specification's rule for backwards compatibility.
 fn may_be_older(fault: &Fault) -> bool {
@@ -122,8 +135,14 @@ fn may_be_older(fault: &Fault) -> bool {
 }
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
-fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Result<Way, Fault> {
-    let (tracer, place) = (tracer.clone(), describe(&spec.endpoint));
+fn way(
+    spec: &ServerSpec,
+    setup: &McpSetup,
+    tracer: &Tracer,
+    access: &Access,
+    older: bool,
+) -> Result<Way, Fault> {
+    let tracer = tracer.clone();
     let protocol = spec.protocol;
     match &spec.endpoint {
         Endpoint::Stdio { args, cwd, .. } => {
@@ -135,7 +154,6 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
             let key = era::key(&parts);
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
             let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
@@ -146,24 +164,17 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
                     Grace::default(),
                     tracer.clone(),
                 )
-                .map_err(|error| {
-                    let fault = not_started(&error, &program);
-                    tracer.closed(fault.message());
-                    fault
-                })?;
+                .map_err(|error| not_started(&error, &program))?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
             Ok(Way { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, socket, transport, headers, auth } => {
+        Endpoint::Http { url, socket, transport, headers, .. } => {
             let target = HttpTarget {
                 url: url.clone(),
                 socket: socket.clone(),
                 headers: headers.clone(),
-                credentials: match auth {
-                    AuthSpec::None => credentials::none(),
-                    AuthSpec::Bearer { token, .. } => credentials::bearer(token.clone()),
-                },
+                credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
@@ -172,15 +183,12 @@ fn way(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer, older: bool) -> Res
                 // Its only lifecycle: there is nothing to find out.
                 let (key, protocol) = (era::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
                 let open: Opener = Arc::new(move || {
-                    tracer.opened(&place);
                     Ok(Arc::new(SseWire::connect(target.clone())?) as Arc<dyn Wire>)
                 });
                 return Ok(Way { open, key, transport: "sse", protocol });
             }
-            let open: Opener = Arc::new(move || {
-                tracer.opened(&place);
-                Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>)
-            });
+            let open: Opener =
+                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
             let key = match socket {
                 Some(socket) => era::key(&[&socket::show(socket, url)]),
                 None => era::key(&[url.as_str()]),

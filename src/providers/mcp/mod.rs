@@ -4,6 +4,7 @@
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
 //! `mcp` room does) or decide whether a call may happen (the host does).
 
+mod access;
 mod change;
 mod endpoint;
 mod health;
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
+use crate::mcp::auth::{Learn, Vault};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::era::EraMemory;
 use crate::mcp::tracer::Tracer;
@@ -33,8 +35,9 @@ use crate::model::{
     Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState,
     ServerStatus, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
 };
-use crate::provider::{Offers, Preview, Server, ToolProvider, permit};
+use crate::provider::{Login, Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
+use access::Access;
 pub use endpoint::{describe, start};
 use health::Health;
 use offers::Counts;
@@ -63,6 +66,10 @@ pub struct McpSetup {
     pub inbox: Arc<dyn Inbox>,
     /// Where what crosses the wires is shown; secrets are taken out behind it.
     pub traffic: TrafficSink,
+    /// Where logins are kept.
+    pub logins: Arc<dyn Vault>,
+    /// Hears of tokens as they are got.
+    pub learn: Learn,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
     /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
@@ -75,6 +82,7 @@ pub struct McpProvider {
     setup: McpSetup,
     /// One for all connections, so that what crosses them is numbered in one row.
     tracer: Tracer,
+    access: Access,
     slot: tokio::sync::Mutex<Slot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<Pace>,
@@ -118,10 +126,12 @@ struct Current {
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
+        let access = Access::of(&spec, &setup);
         Self {
             tracer: Tracer::new(&spec.name, setup.traffic.clone()),
             spec,
             setup,
+            access,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             known: Arc::default(),
@@ -161,7 +171,7 @@ impl McpProvider {
             }
         }
         self.set_state(ServerState::Starting);
-        match endpoint::connect(&self.spec, &self.setup, &self.tracer).await {
+        match endpoint::connect(&self.spec, &self.setup, &self.tracer, &self.access).await {
             Ok(endpoint::Opened { connection, transport }) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
@@ -446,6 +456,10 @@ impl ToolProvider for McpProvider {
     }
 
     fn as_server(&self) -> Option<&dyn Server> {
+        Some(self)
+    }
+
+    fn as_login(&self) -> Option<&dyn Login> {
         Some(self)
     }
 

@@ -214,9 +214,14 @@ impl McpProvider {
         }
         // What passes through here shows whether the server agreed.
         let (sender, mut passing) = mpsc::channel(1);
-        let limit = self.idle();
-        let subscription =
-            Subscription { connection: &connection, wanted, limit, changes: &sender, cancel };
+        let (limit, stop) = (self.idle(), cancel.child_token());
+        let subscription = Subscription {
+            connection: &connection,
+            wanted,
+            limit,
+            changes: &sender,
+            cancel: &stop,
+        };
         let mut following = Box::pin(subscription.follow());
         loop {
             let (change, ended) = tokio::select! {
@@ -224,6 +229,10 @@ impl McpProvider {
                 Some(change) = passing.recv() => (Some(change), None),
                 // What was told last may still be on its way.
                 ended = &mut following => (passing.try_recv().ok(), Some(ended)),
+                () = changes.closed(), if !stop.is_cancelled() => {
+                    stop.cancel();
+                    continue;
+                }
             };
             if matches!(change, Some(Change::Listening { .. })) {
                 patience.agreed();
@@ -231,7 +240,8 @@ impl McpProvider {
             if let Some(change) = change
                 && changes.send(change).await.is_err()
             {
-                return Ended::Cancelled;
+                // The subscription is taken back before this ends.
+                stop.cancel();
             }
             if let Some(ended) = ended {
                 return ended;

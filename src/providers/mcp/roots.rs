@@ -52,7 +52,8 @@ pub fn check_arguments(
                 Err(_) if choice && !place::has_scheme(text) => Ok(()),
                 found => found,
             };
-            refused(text, found, roots).map_err(|fault| fault.within(&format!("argument {path}")))?;
+            refused(text, found, roots)
+                .map_err(|fault| fault.within(&format!("argument {path}")))?;
         }
     }
     Ok(())

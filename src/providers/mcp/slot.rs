@@ -59,6 +59,7 @@ impl Slot {
         }
         if self.starts.len() >= STARTS {
             let last = self.connection.as_ref().and_then(|c| c.closed());
+            let last = last.or_else(|| self.failure.as_ref().map(|(_, fault)| fault.clone()));
             let fault = Fault::unreachable(format!("it died {STARTS} times within a minute"));
             return Err(match last {
                 Some(last) => fault.detail(last.message()).details(last.detail_lines().to_vec()),

@@ -1,6 +1,6 @@
 //! The demo server: a small, honest MCP server inside the binary.
 //!
-//! Owns: one set of tools, a resource, a template and a prompt that together use every part of the
+//! Owns: one set of tools, resources, a template and a prompt that together use every part of the
 //! protocol a person may want to see working, in both eras and without a network. The embedded
 //! `mcp.yaml` starts it as a child process (`toolhost demo-server`). Never does: touch a file, the
 //! network or the environment; everything it changes is forgotten when it ends.
@@ -13,6 +13,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod uptime;
 
 use rmcp::ServiceExt as _;
 use rmcp::service::{QuitReason, ServerInitializeError};

@@ -1,8 +1,9 @@
-//! The resources of the demo set: a page about it, and its notes behind a template.
+//! The resources of the demo set: a page about it, its notes behind a template, and one that changes.
 
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
-use super::notes::Notes;
+use super::server::DemoServer;
+use super::uptime;
 
 const README_URI: &str = "demo://readme";
 const README: &str = "# The demo server\n\n\
@@ -12,7 +13,7 @@ const README: &str = "# The demo server\n\n\
 const NOTE_PREFIX: &str = "demo://notes/";
 const NOTE_TEMPLATE: &str = "demo://notes/{name}";
 
-/// The one listed resource.
+/// The resource about the set.
 pub(super) fn readme() -> Resource {
     Resource::new(README_URI, "readme")
         .with_title("About this server")
@@ -30,11 +31,14 @@ pub(super) fn note_template() -> ResourceTemplate {
 }
 
 /// The content under a URI.
-pub(super) fn read(notes: &Notes, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) fn read(server: &DemoServer, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let note = || uri.strip_prefix(NOTE_PREFIX).and_then(|name| server.notes.read(name));
     let (text, mime) = if uri == README_URI {
-        (README, "text/markdown")
-    } else if let Some(note) = uri.strip_prefix(NOTE_PREFIX).and_then(|name| notes.read(name)) {
-        (note, "text/plain")
+        (README.to_owned(), "text/markdown")
+    } else if uri == uptime::URI {
+        (uptime::text(server.started), "text/plain")
+    } else if let Some(note) = note() {
+        (note.to_owned(), "text/plain")
     } else {
         let data = serde_json::json!({ "uri": uri });
         return Err(ErrorData::resource_not_found(format!("no resource {uri}"), Some(data)));
@@ -43,6 +47,10 @@ pub(super) fn read(notes: &Notes, uri: &str) -> Result<ReadResourceResult, Error
 }
 
 /// What an argument of the template may be; `None` when there is no such argument.
-pub(super) fn values(notes: &Notes, template: &str, argument: &str) -> Option<Vec<&'static str>> {
-    (template == NOTE_TEMPLATE && argument == "name").then(|| notes.names())
+pub(super) fn values(
+    server: &DemoServer,
+    template: &str,
+    argument: &str,
+) -> Option<Vec<&'static str>> {
+    (template == NOTE_TEMPLATE && argument == "name").then(|| server.notes.names())
 }

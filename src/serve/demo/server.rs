@@ -5,21 +5,24 @@
 #![expect(deprecated, reason = "logging is deprecated in the newest revision, and a demo shows it")]
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
+    Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::notes::Notes;
 use super::tools::{self, Call};
-use super::{prompts, resources};
+use super::{prompts, resources, uptime};
 
 /// The demo server: answers MCP requests of one client.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ pub struct DemoServer {
     pub(super) left: CancellationToken,
     /// The least severe level a client of the older era wants to hear.
     minimum: AtomicU8,
+    /// When it was started.
+    pub(super) started: Instant,
+    /// Ends the telling that a client of the older era subscribed to.
+    telling: Mutex<Option<CancellationToken>>,
 }
 
 impl Default for DemoServer {
@@ -37,6 +44,8 @@ impl Default for DemoServer {
             notes: Notes::default(),
             left: CancellationToken::new(),
             minimum: AtomicU8::new(severity(LoggingLevel::Info)),
+            started: Instant::now(),
+            telling: Mutex::default(),
         }
     }
 }
@@ -55,6 +64,14 @@ impl DemoServer {
             self.minimum.load(Ordering::Relaxed)
         };
         severity(level) >= minimum
+    }
+
+    /// Replaces what ends the telling; what was told before ends.
+    fn tell_from_now_on(&self, stop: Option<CancellationToken>) {
+        let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = std::mem::replace(&mut *telling, stop) {
+            earlier.cancel();
+        }
     }
 }
 
@@ -85,6 +102,7 @@ impl ServerHandler for DemoServer {
             ServerCapabilities::builder()
                 .enable_tools()
                 .enable_resources()
+                .enable_resources_subscribe()
                 .enable_prompts()
                 .enable_completions()
                 .enable_logging()
@@ -134,7 +152,7 @@ impl ServerHandler for DemoServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(vec![resources::readme()]))
+        Ok(ListResourcesResult::with_all_items(vec![resources::readme(), uptime::resource()]))
     }
 
     async fn list_resource_templates(
@@ -150,7 +168,43 @@ impl ServerHandler for DemoServer {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.notes, &request.uri).map(Into::into)
+        resources::read(self, &request.uri).map(Into::into)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(uptime::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        uptime::tell(&context, &self.left).await;
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if request.uri != uptime::URI {
+            let text = format!("{} never changes", request.uri);
+            return Err(ErrorData::invalid_params(text, None));
+        }
+        let stop = self.left.child_token();
+        self.tell_from_now_on(Some(stop.clone()));
+        tokio::spawn(uptime::tell_peer(context.peer, stop));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tell_from_now_on(None);
+        Ok(())
     }
 
     async fn list_prompts(
@@ -177,7 +231,7 @@ impl ServerHandler for DemoServer {
         let known = match &request.r#ref {
             Reference::Prompt(prompt) => prompts::values(&prompt.name, &request.argument.name),
             Reference::Resource(template) => {
-                resources::values(&self.notes, &template.uri, &request.argument.name)
+                resources::values(self, &template.uri, &request.argument.name)
             }
             _ => None,
         };

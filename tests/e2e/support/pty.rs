@@ -85,6 +85,11 @@ impl Pty {
         self
     }
 
+    /// What is on the screen so far.
+    pub fn screen(&self) -> &str {
+        &self.screen
+    }
+
     /// Forgets what was on the screen so far, so that only what comes counts.
     pub fn cleared(&mut self) -> &mut Self {
         self.screen.clear();

@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, plural};
+use crate::cli::context::{Context, Outcome};
 use crate::cli::offered;
-use crate::cli::output::{Door, Format, Label, Line, content, fault};
+use crate::cli::output::{Door, Format, Label, Line, Stop, content, fault};
 use crate::cli::records;
 use crate::cli::views::offers as views;
 use crate::host::ToolHost;
@@ -33,7 +33,7 @@ pub struct WatchArgs {
     /// Watch them at this server, whether it lists the addresses or not
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// End after so many changes
+    /// End after so many lines
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Read and print the resource after each change
@@ -50,10 +50,11 @@ pub async fn run(args: &WatchArgs, context: &Context) -> Outcome {
     let assembly = offered::assemble(context, &args.server).await?;
     let (sender, mut seen) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();
+    let show = Show { args, format, context, host: &assembly.host, stop: &stop };
     // Whoever stops reading ends the watching, and the subscriptions are taken back.
-    let printing = async {
-        let _end = stop.clone().drop_guard();
-        let show = Show { args, format, context, host: &assembly.host, stop: &stop };
+    let end = stop.clone().drop_guard();
+    let printing = async move {
+        let _end = end;
         let mut left = args.count;
         while let Some(each) = seen.recv().await {
             if show.one(each).await? {
@@ -86,21 +87,15 @@ struct Show<'a> {
 
 impl Show<'_> {
     /// Shows what happened; whether it was a change.
-    async fn one(&self, seen: Seen) -> Result<bool, crate::cli::output::Stop> {
+    async fn one(&self, seen: Seen) -> Result<bool, Stop> {
         let (door, server) = (&self.context.door, &seen.server);
         match seen.change {
             Change::Listening { refused } => {
                 for uri in &refused {
                     door.warn(&format!("{server}: does not tell when '{uri}' changes"));
                 }
-                let count = plural(
-                    self.args.uris.len() - refused.len().min(self.args.uris.len()),
-                    "resource",
-                    "resources",
-                );
                 if door.is_watched() || door.verbosity() > 0 {
-                    let text = format!("{server}: watching {count}");
-                    door.note(&Line::of(Label::Dim, text));
+                    door.note(&Line::of(Label::Dim, format!("{server}: watching")));
                 }
             }
             Change::List(_) => {}

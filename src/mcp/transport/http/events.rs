@@ -207,7 +207,7 @@ impl Shared {
     ) -> Result<End, Fault> {
         loop {
             while let Some(item) = stream.items.pop_front() {
-                self.trace(&item);
+                self.trace(&item, request.map(|(id, _)| id));
                 let event = match item {
                     Item::Comment(_) => continue,
                     Item::Retry(wait) => {
@@ -259,8 +259,8 @@ impl Shared {
         }
     }
 
-    /// Reports what an event stream carries beside messages.
-    pub(super) fn trace(&self, item: &Item) {
+    /// Reports what the event stream of a request, or the server's own, carries beside messages.
+    pub(super) fn trace(&self, item: &Item, request: Option<&Value>) {
         if !self.heads.tracer.is_on() {
             return;
         }
@@ -279,7 +279,8 @@ impl Shared {
             }
         };
         if !text.is_empty() {
-            self.heads.tracer.noise(&text, None);
+            let call = request.and_then(|id| self.heads.tracer.call_of(id));
+            self.heads.tracer.noise(&text, call.as_ref());
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, SET_COOKIE};
 use reqwest::{Method, Response};
 use url::Url;
 
@@ -70,26 +70,33 @@ fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
             || *name == COOKIE
             || *name == SET_COOKIE
             || names_secret(name.as_str());
-        if hidden {
-            HIDDEN.to_owned()
-        } else {
-            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        let text = String::from_utf8_lossy(value.as_bytes());
+        match hidden {
+            true => HIDDEN.to_owned(),
+            false if *name == LOCATION => without_query(&text),
+            false => text.into_owned(),
         }
     };
     headers.iter().map(|(name, text)| (name.to_string(), value(name, text))).collect()
 }
 
-/// An address without user name and password; the values of its query are hidden, because keys
-/// travel there.
+/// An address without user name, password and the values of its query.
 fn address(url: &Url) -> String {
     let mut shown = url.clone();
     // These fail for addresses that cannot have them.
     shown.set_username("").ok();
     shown.set_password(None).ok();
-    let names: Vec<String> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
-    shown.set_query(None);
-    let query: Vec<String> = names.iter().map(|name| format!("{name}={HIDDEN}")).collect();
-    if query.is_empty() { shown.to_string() } else { format!("{shown}?{}", query.join("&")) }
+    without_query(shown.as_str())
+}
+
+/// An address, which may be a relative one, whose query has no values: keys travel there.
+fn without_query(address: &str) -> String {
+    let Some((place, query)) = address.split_once('?') else { return address.to_owned() };
+    let query = query.split('#').next().unwrap_or_default();
+    let name = |pair: &str| pair.split('=').next().unwrap_or_default().to_owned();
+    let hidden: Vec<String> =
+        query.split('&').map(|pair| format!("{}={HIDDEN}", name(pair))).collect();
+    format!("{place}?{}", hidden.join("&"))
 }
 
 #[cfg(test)]

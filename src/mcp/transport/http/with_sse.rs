@@ -158,7 +158,7 @@ impl Line {
         loop {
             let item = stream.items.pop_front();
             if let Some(item) = &item {
-                self.shared.trace(item);
+                self.shared.trace(item, None);
             }
             match item {
                 Some(Item::Event(event)) => return Ok(event),

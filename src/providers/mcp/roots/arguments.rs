@@ -65,14 +65,24 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     for schema in of_item(schema, at) {
-                        left.push(Step { schema, value: item, path: format!("{path}[{at}]"), choice });
+                        left.push(Step {
+                            schema,
+                            value: item,
+                            path: format!("{path}[{at}]"),
+                            choice,
+                        });
                     }
                 }
             }
             Value::Object(members) => {
                 for (key, member) in members {
                     for schema in of_property(schema, key) {
-                        left.push(Step { schema, value: member, path: format!("{path}.{key}"), choice });
+                        left.push(Step {
+                            schema,
+                            value: member,
+                            path: format!("{path}.{key}"),
+                            choice,
+                        });
                     }
                 }
             }
@@ -96,8 +106,7 @@ fn applied<'a>(
     let dependent = dependent.into_iter().flat_map(|all| all.values());
     let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
     let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
-    let branches =
-        branches.flat_map(|all| all.iter().map(move |one| (one, Some(all.as_slice()))));
+    let branches = branches.flat_map(|all| all.iter().map(move |one| (one, Some(all.as_slice()))));
     reference.chain(single).chain(dependent).chain(all).map(|one| (one, None)).chain(branches)
 }
 
@@ -123,7 +132,8 @@ fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
 /// The schemas that hold for an item of an array.
 fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
     let mut found = Vec::new();
-    let listed = schema.get("prefixItems").or_else(|| schema.get("items")).and_then(Value::as_array);
+    let listed =
+        schema.get("prefixItems").or_else(|| schema.get("items")).and_then(Value::as_array);
     match listed.map(|all| all.get(at)) {
         Some(Some(one)) => found.push(one),
         Some(None) => found.extend(schema.get("additionalItems")),
@@ -139,8 +149,8 @@ fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
 fn is_free(branches: &[Value], value: &Value) -> bool {
     branches.iter().any(|branch| {
         let listed = branch.get("enum").and_then(Value::as_array);
-        let literal = branch.get("const") == Some(value)
-            || listed.is_some_and(|all| all.contains(value));
+        let literal =
+            branch.get("const") == Some(value) || listed.is_some_and(|all| all.contains(value));
         let plain = branch.get("type").and_then(Value::as_str) == Some("string")
             && ["format", "enum", "const", "pattern"].iter().all(|key| branch.get(key).is_none());
         literal || plain

@@ -80,7 +80,9 @@ fn what_is_beside_above_or_elsewhere_is_outside() {
 #[test]
 fn a_host_has_several_spellings_and_no_users() {
     let root = "https://docs.example/api";
-    for uri in ["https://DOCS.example:443/api/x", "HTTPS://docs.example./api", "https://docs.example/api/"] {
+    for uri in
+        ["https://DOCS.example:443/api/x", "HTTPS://docs.example./api", "https://docs.example/api/"]
+    {
         assert!(is_inside(uri, root), "{uri}");
     }
     for uri in [

@@ -4,8 +4,8 @@ mod broken;
 mod exchange;
 mod socket;
 mod tls;
-mod with_sse;
 mod traced;
+mod with_sse;
 
 use std::time::Duration;
 

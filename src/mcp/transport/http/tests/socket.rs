@@ -90,6 +90,6 @@ async fn a_socket_that_cannot_be_reached_is_named_with_the_reason() {
     if rustix::process::geteuid().is_root() {
         return;
     }
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o0)).unwrap();
     assert!(fault_at(&path).await.message().starts_with("permission denied"));
 }

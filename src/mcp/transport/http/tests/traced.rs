@@ -78,7 +78,7 @@ async fn everything_that_crosses_is_told_and_no_credential() {
     assert!(all.contains(&"<- head 405 Method Not Allowed".to_owned()), "{all:?}");
     assert_eq!(all.last().unwrap(), "Closed(\"ended by toolhost\")");
     let of_call = kept.iter().filter(|traffic| traffic.call.is_some()).count();
-    assert_eq!(of_call, 7, "heads, messages and the answer are part of the call");
+    assert_eq!(of_call, 9, "heads, messages, the answer and the noise before it are of the call");
     let text = format!("{kept:?}");
     assert!(!text.contains("planted"), "{text}");
     assert!(text.contains(r#"("authorization", "***")"#) && text.contains(r#"("x-team", "***")"#));

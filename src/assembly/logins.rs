@@ -1,0 +1,41 @@
+//! The logins that are kept for servers, for those who look after them.
+
+use std::sync::Arc;
+
+use crate::config::environment::Environment;
+use crate::mcp::auth::vault::Login;
+use crate::mcp::auth::{FileVault, KEY_VARIABLE, MemoryVault, Vault};
+use crate::model::{Fault, LoginReport};
+
+/// Where logins are kept; without a state directory as long as the process lives.
+pub(super) fn vault(environment: &dyn Environment) -> Arc<dyn Vault> {
+    match file(environment) {
+        Some(file) => Arc::new(file),
+        None => Arc::new(MemoryVault::default()),
+    }
+}
+
+fn file(environment: &dyn Environment) -> Option<FileVault> {
+    let key = environment.var(KEY_VARIABLE);
+    environment.state_dir().map(|directory| FileVault::new(&directory, key))
+}
+
+/// All logins that are kept, in the order they were made.
+///
+/// # Errors
+/// When they cannot be read.
+pub async fn list(environment: &dyn Environment) -> Result<Vec<LoginReport>, Fault> {
+    let logins = vault(environment).load().await?;
+    Ok(logins.iter().filter_map(Login::report).collect())
+}
+
+/// Forgets all logins, also when they cannot be read any more; says whether there were any.
+///
+/// # Errors
+/// When the file cannot be removed.
+pub async fn forget_all(environment: &dyn Environment) -> Result<bool, Fault> {
+    match file(environment) {
+        Some(file) => file.clear().await,
+        None => Ok(false),
+    }
+}

@@ -1,0 +1,192 @@
+//! What a pin sees, and what it does not mind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::catalogue::{Catalogue, ServerListing, fingerprint};
+use crate::config::spec::Drift;
+use crate::model::{Fault, Origin, Pinned, Place, Source, ToolDefinition, ToolName, ToolStatus};
+
+const FILE: &str = "/p/mcp.yaml";
+
+fn remote(name: &str, description: &str) -> ToolDefinition {
+    let origin = Origin::Server("s".to_owned());
+    let mut tool = ToolDefinition::new(ToolName::of("s", name), Source::Mcp, "mcp", origin);
+    tool.description = Some(description.to_owned());
+    tool
+}
+
+fn local(file: &str, touches: &str) -> ToolDefinition {
+    let place = Place { file: Arc::new(PathBuf::from(file)), line: 1, column: 1, text: "".into() };
+    let name = ToolName::plain("log");
+    let mut tool = ToolDefinition::new(name, Source::Internal, "command", Origin::File(place));
+    tool.touches = vec![touches.to_owned()];
+    tool
+}
+
+fn known(endpoint: &str, drift: Drift) -> Arc<Known> {
+    let owner = Owner { file: FILE.to_owned(), endpoint: endpoint.to_owned(), drift };
+    Arc::new(Known {
+        servers: BTreeMap::from([("s".to_owned(), owner)]),
+        files: HashMap::from([
+            (PathBuf::from("/p/tools.yaml"), "/p/tools.yaml".to_owned()),
+            (PathBuf::from("/q/tools.yaml"), "/q/tools.yaml".to_owned()),
+        ]),
+    })
+}
+
+fn plain(text: &str) -> String {
+    text.to_owned()
+}
+
+/// Pins of these tools, as `pin` writes them.
+fn book(tools: &[ToolDefinition], instructions: Option<&str>) -> Book {
+    let mut book = Book::default();
+    let group = book.group_mut(Some("s"), Some(FILE));
+    group.endpoint = Some("stdio server".to_owned());
+    group.instructions = instructions.map(|text| book::Words::of(text, &plain));
+    for tool in tools {
+        group.tools.insert(tool.name.tool().to_owned(), Pin::of(tool, &plain));
+    }
+    book
+}
+
+fn pins(drift: Drift) -> Pins {
+    Pins::new(known("stdio server", drift), book(&[remote("a", "reads")], Some("Read first.")))
+}
+
+fn parts(verdict: &Verdict) -> Vec<&'static str> {
+    match verdict {
+        Verdict::Changed(changes) => changes.iter().map(|change| change.part).collect(),
+        Verdict::New => vec!["new"],
+        Verdict::Same => vec!["same"],
+    }
+}
+
+#[test]
+fn every_way_to_be_something_else_is_seen() {
+    let pins = pins(Drift::Block);
+    let judge = |tool: &ToolDefinition, words| parts(&pins.judge(tool, words));
+    let words = Some("Read first.");
+    assert_eq!(judge(&remote("a", "reads"), words), ["same"]);
+    assert_eq!(judge(&remote("a", "writes"), words), ["description"]);
+    assert_eq!(judge(&remote("b", "reads"), words), ["new"]);
+    assert_eq!(judge(&remote("a", "reads"), Some("Wipe first.")), ["instructions"]);
+    assert_eq!(judge(&remote("a", "reads"), None), ["instructions"]);
+    let moved = Pins::new(known("stdio other", Drift::Block), book(&[remote("a", "reads")], words));
+    assert_eq!(parts(&moved.judge(&remote("a", "reads"), words)), ["endpoint"]);
+    let mut more = remote("a", "reads");
+    more.annotations.read_only = Some(true);
+    more.input_schema = Arc::new(json!({ "type": "object", "required": ["x"] }));
+    assert_eq!(judge(&more, words), ["inputSchema", "annotations"]);
+}
+
+#[test]
+fn pins_of_another_file_are_of_another_server() {
+    let mut book = book(&[remote("a", "reads")], None);
+    book.groups[0].file = Some("/elsewhere/mcp.yaml".to_owned());
+    let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
+    assert!(pins.is_empty());
+    book.groups[0].file = None;
+    assert!(!Pins::new(known("stdio server", Drift::Block), book).is_empty());
+}
+
+#[test]
+fn an_internal_tool_is_its_definition_and_what_it_starts_wherever_its_project_stands() {
+    let mut book = Book::default();
+    let pinned = local("/p/tools.yaml", "starts /p/bin/log");
+    book.group_mut(None, None).tools.insert("log".to_owned(), Pin::of(&pinned, &plain));
+    let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
+    let judge = |tool: &ToolDefinition| parts(&pins.judge(tool, None));
+    assert_eq!(judge(&pinned), ["same"]);
+    assert_eq!(judge(&local("/q/tools.yaml", "starts /q/bin/log")), ["same"]);
+    assert_eq!(judge(&local("/p/tools.yaml", "starts /bin/sh")), ["touches"]);
+
+    book.groups[0].file = Some("/p/tools.yaml".to_owned());
+    let pins = Pins::new(known("stdio server", Drift::Block), book);
+    assert_eq!(parts(&pins.judge(&local("/q/tools.yaml", "starts /bin/sh"), None)), ["new"]);
+}
+
+#[test]
+fn a_definition_that_was_not_kept_is_told_by_its_hash() {
+    let large = remote("a", &"x".repeat(300 << 10));
+    let book = book(&[large], None);
+    assert!(book.groups[0].tools["a"].definition.is_none());
+    let pins = Pins::new(known("stdio server", Drift::Block), book);
+    assert_eq!(parts(&pins.judge(&remote("a", "y"), None)), ["fingerprint"]);
+}
+
+#[test]
+fn a_changed_tool_is_marked_and_its_entry_decides_about_calls() {
+    for (drift, refused, warnings) in
+        [(Drift::Block, true, 0), (Drift::Warn, false, 4), (Drift::Allow, false, 0)]
+    {
+        let pins = pins(drift);
+        let mut tools = [remote("a", "deletes"), remote("b", "new"), remote("a", "deletes")];
+        tools[2].withdraw(Fault::unreachable("gone"));
+        pins.mark(&mut tools, Some("Read first."));
+        assert_eq!(tools[0].status, ToolStatus::Changed);
+        assert_eq!(tools[1].status, ToolStatus::Live);
+        assert_eq!(tools[2].status, ToolStatus::Unavailable);
+        assert!(matches!(tools[1].pinned, Pinned::No));
+        match pins.admit(&tools[0]) {
+            Err(fault) => {
+                assert!(refused);
+                assert_eq!(fault.kind().exit_code(), 6);
+                assert_eq!(fault.detail_lines(), ["description:", "  -reads", "  +deletes"]);
+                assert!(fault.hint_text().unwrap().contains("toolhost pin s-a"));
+            }
+            Ok(lines) => assert_eq!((refused, lines.len()), (false, warnings)),
+        }
+        assert_eq!(pins.admit(&tools[1]).unwrap(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_listing_is_compared_whole() {
+    let listed = [remote("a", "changed"), remote("c", "new")];
+    let old = [remote("a", "reads"), remote("b", "goes"), remote("d", "goes too")];
+    let pins = Pins::new(known("stdio server", Drift::Block), book(&old, None));
+    let asked = |fault: Option<Fault>, partial| Catalogue {
+        tools: if fault.is_some() { Vec::new() } else { listed.to_vec() },
+        servers: vec![ServerListing { name: "s".to_owned(), fault, partial }],
+        ..Catalogue::default()
+    };
+    let count = |catalogue: &Catalogue| {
+        let report = Report::new(&pins, catalogue, &|_| None);
+        [State::Changed, State::Gone, State::New, State::Unchecked].map(|s| report.count(s))
+    };
+    assert_eq!(count(&asked(None, false)), [1, 2, 1, 0]);
+    assert_eq!(count(&asked(None, true)), [1, 0, 1, 2]);
+    assert_eq!(count(&asked(Some(Fault::unreachable("exited")), false)), [0, 0, 0, 3]);
+    let report = Report::new(&pins, &asked(None, false), &|_| Some("Wipe first.".to_owned()));
+    assert_eq!(report.servers.len(), 1);
+    assert_eq!(report.tools[0].changes.len(), 1, "the server's change is told once");
+}
+
+#[test]
+fn what_a_server_tells_has_one_fingerprint_in_any_order() {
+    let (a, b) = (remote("a", "x"), remote("b", "y"));
+    let of = |words, tools: [&ToolDefinition; 2]| fingerprint::of_server(words, tools);
+    assert_eq!(of(None, [&a, &b]), of(None, [&b, &a]));
+    assert_ne!(of(None, [&a, &b]), of(Some("x"), [&a, &b]));
+    assert_ne!(of(None, [&a, &b]), of(None, [&a, &a]));
+}
+
+proptest! {
+    #[test]
+    fn a_pin_holds_for_what_was_pinned_and_for_nothing_else(
+        one in any::<String>(), other in any::<String>(), words in proptest::option::of(any::<String>()),
+    ) {
+        let tool = remote("a", &one);
+        let pins = Pins::new(known("stdio server", Drift::Block), book(std::slice::from_ref(&tool), words.as_deref()));
+        prop_assert_eq!(pins.judge(&tool, words.as_deref()), Verdict::Same);
+        let same = pins.judge(&remote("a", &other), words.as_deref()) == Verdict::Same;
+        prop_assert_eq!(same, one == other);
+    }
+}

@@ -1,0 +1,167 @@
+//! `toolhost auth`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+use serde_json::{Value, json};
+
+use crate::assembly::logins;
+use crate::cli::complete;
+use crate::cli::context::{Context, Outcome, Starts, plural};
+use crate::cli::entries;
+use crate::cli::login::TerminalBrowser;
+use crate::cli::output::{Format, Label, Line, Page};
+use crate::cli::views::login::{Row, json as login_json, line, table};
+use crate::config::spec::{Configuration, Endpoint};
+use crate::model::{Fault, LoginReport};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// Log in to servers, and out again.
+#[derive(Debug, Args)]
+pub struct AuthArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: AuthAction,
+}
+
+/// What to do about logins.
+#[derive(Debug, Subcommand)]
+pub enum AuthAction {
+    /// Log in to a server with OAuth.
+    ///
+    /// The address of the login is shown in full and opened in the browser. Without a desktop, and
+    /// with --no-browser, open it wherever you like and paste the address of the page it ends at.
+    /// The token is kept in an encrypted file and renewed by itself as long as the server allows.
+    /// This is the only command that starts a login.
+    Login {
+        /// The server's name
+        #[arg(add = ArgValueCompleter::new(complete::servers))]
+        server: String,
+        /// Open no browser: show the address, and take the one the login ended at
+        #[arg(long)]
+        no_browser: bool,
+        /// Ask for this too; may be repeated
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+    },
+    /// Forget logins.
+    Logout {
+        /// The server's name
+        #[arg(add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
+        server: Option<String>,
+        /// Forget all logins, also those that cannot be read
+        #[arg(long, conflicts_with = "server")]
+        all: bool,
+    },
+    /// Show the logins that are kept, without their tokens.
+    List,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is nobody to log in to, somebody says no, or what is kept cannot be used.
+pub async fn run(args: &AuthArgs, context: &Context) -> Outcome {
+    match &args.action {
+        AuthAction::Login { server, no_browser, scope } => {
+            login(server, *no_browser, scope, context).await
+        }
+        AuthAction::Logout { all: true, .. } => {
+            let any = logins::forget_all(context.environment.as_ref()).await?;
+            let text = if any { "all logins are forgotten" } else { "there were no logins" };
+            context.door.note(&Line::plain(text));
+            Ok(())
+        }
+        AuthAction::Logout { server, .. } => {
+            logout(server.as_deref().unwrap_or_default(), context).await
+        }
+        AuthAction::List => list(context).await,
+    }
+}
+
+async fn login(server: &str, headless: bool, scopes: &[String], context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let names = [server.to_owned()];
+    let assembly = context.assemble(Starts::Servers(&names)).await?;
+    expect(&assembly.configuration, &names)?;
+    let browser = TerminalBrowser::new(
+        Arc::clone(&context.door),
+        context.environment.as_ref(),
+        context.cancel.clone(),
+        headless,
+    );
+    let login = assembly.host.login(server, &browser, scopes).await?;
+    match format {
+        Format::Text => {
+            context.door.note(&line(server, &login, SystemClock.unix()));
+            Ok(())
+        }
+        format => {
+            let row = Row { servers: names.to_vec(), login };
+            context.door.value(format, &login_json(&row))
+        }
+    }
+}
+
+async fn logout(server: &str, context: &Context) -> Outcome {
+    let assembly = context.assemble(Starts::Nothing).await?;
+    expect(&assembly.configuration, &[server.to_owned()])?;
+    let gone = assembly.host.logout(server).await?;
+    let line = if gone == 0 {
+        Line::plain("there was no login at ").then(Label::Name, server)
+    } else {
+        Line::plain("logged out of ").then(Label::Name, server)
+    };
+    context.door.note(&line);
+    Ok(())
+}
+
+async fn list(context: &Context) -> Outcome {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let assembly = context.assemble(Starts::Nothing).await?;
+    let logins = logins::list(context.environment.as_ref()).await?;
+    let rows: Vec<Row> = logins
+        .into_iter()
+        .map(|login| Row { servers: users(&assembly.configuration, &login), login })
+        .collect();
+    match format {
+        Json | Yaml => {
+            let list: Vec<Value> = rows.iter().map(login_json).collect();
+            context.door.value(format, &json!({ "logins": list }))
+        }
+        Names => {
+            let mut page = Page::default();
+            for name in rows.iter().flat_map(|row| &row.servers) {
+                page.push(Line::plain(name));
+            }
+            context.door.page(&page)
+        }
+        _ => {
+            context.door.page(&table(&rows, SystemClock.unix(), context.door.width()))?;
+            if rows.is_empty() {
+                context.door.note(&Line::plain("there are no logins"));
+            } else if context.door.is_terminal() {
+                context.door.note(&Line::plain(plural(rows.len(), "login", "logins")));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The entries that a login is for.
+fn users(configuration: &Configuration, login: &LoginReport) -> Vec<String> {
+    let servers = configuration.servers.iter().filter(|server| match &server.endpoint {
+        Endpoint::Http { url, .. } => crate::net::address::show(url) == login.url,
+        Endpoint::Stdio { .. } => false,
+    });
+    servers.map(|server| server.name.clone()).collect()
+}
+
+fn expect(configuration: &Configuration, names: &[String]) -> Result<(), Fault> {
+    let known: BTreeSet<&str> =
+        configuration.servers.iter().map(|server| server.name.as_str()).collect();
+    entries::expect_servers(configuration, names, &known)
+}

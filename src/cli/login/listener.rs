@@ -1,0 +1,158 @@
+//! Where a browser comes back to.
+//!
+//! Owns: [`Listener`], a port of 127.0.0.1 that answers one path, and of what comes there only the
+//! request that carries the `state` of this login. Everything is bounded, and nothing is shown.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::model::Fault;
+
+/// The path a login ends at.
+const PATH: &str = "/callback";
+/// Bytes of a request's head.
+const HEAD: usize = 32 << 10;
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(5);
+/// Connections at the same time.
+const MOST: usize = 16;
+
+/// An open port.
+pub(super) struct Listener {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Listener {
+    /// Opens `port`, or another one when it is taken.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
+        let wanted = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
+        let listener = match wanted {
+            Err(_) if port.is_some() => TcpListener::bind(("127.0.0.1", 0)).await,
+            opened => opened,
+        };
+        let failed = |error| Fault::auth(format!("no port of 127.0.0.1 can be opened: {error}"));
+        let listener = listener.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        Ok(Self { listener, port })
+    }
+
+    /// The address a login ends at.
+    pub(super) fn redirect(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// Waits for the request with this `state`; gives its whole address.
+    pub(super) async fn end(&self, state: &str) -> String {
+        let mut visitors = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if visitors.len() < MOST => {
+                    if let Ok((stream, _)) = accepted {
+                        let (base, state) = (self.redirect(), state.to_owned());
+                        visitors.spawn(async move {
+                            timeout(REQUEST, serve(stream, &base, &state)).await.ok().flatten()
+                        });
+                    }
+                }
+                Some(served) = visitors.join_next(), if !visitors.is_empty() => {
+                    if let Ok(Some(end)) = served {
+                        return end;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Answers one request; its address when it is the one that is waited for.
+async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+        if head.len() > HEAD || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let end = ended_at(&head, base, state);
+    let (status, text) = match &end {
+        Some(end) if end.query_pairs().any(|(key, _)| key == "error") => {
+            ("200 OK", "The login was not completed. The terminal says more.")
+        }
+        Some(_) => ("200 OK", "You are done here. Go back to the terminal."),
+        None => ("404 Not Found", "There is nothing here."),
+    };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    );
+    // Whether the page arrives or not, the login ended.
+    stream.write_all(answer.as_bytes()).await.ok();
+    stream.shutdown().await.ok();
+    end.map(String::from)
+}
+
+/// The address that a request asks for, when it is the end of this login.
+fn ended_at(head: &[u8], base: &str, state: &str) -> Option<Url> {
+    let line = head.split(|byte| *byte == b'\r').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    let asked = Url::parse(base).ok()?.join(target).ok()?;
+    let own = method == "GET" && asked.path() == PATH && asked.as_str().starts_with(base);
+    let stated = asked.query_pairs().any(|(key, value)| key == "state" && value == state);
+    (own && stated).then_some(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn get(port: u16, target: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let request = format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn only_the_request_with_the_state_ends_the_wait() {
+        let listener = Listener::open(None).await.unwrap();
+        let port = listener.port;
+        let visits = async {
+            // One that says nothing keeps nobody waiting.
+            let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            for target in [
+                "/",
+                "/favicon.ico",
+                "/callback?code=x&state=other",
+                "//evil.example/callback?code=x&state=s-1",
+                "/callback/../x?state=s-1",
+            ] {
+                assert!(get(port, target).await.starts_with("HTTP/1.1 404"), "{target}");
+            }
+            let answer = get(port, "/callback?code=c%20d&state=s-1").await;
+            assert!(answer.contains("You are done here"), "{answer}");
+            drop(silent);
+        };
+        let (end, ()) = tokio::join!(listener.end("s-1"), visits);
+        assert_eq!(end, format!("http://127.0.0.1:{port}/callback?code=c%20d&state=s-1"));
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_replaced() {
+        let first = Listener::open(None).await.unwrap();
+        let second = Listener::open(Some(first.port)).await.unwrap();
+        assert_ne!(first.port, second.port);
+        drop(first);
+    }
+}

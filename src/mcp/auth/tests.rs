@@ -1,0 +1,438 @@
+//! The credentials of a server, with an authorization server on a real socket.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::vault::{Client, Login, Token, Vault};
+use super::{FileVault, Grant, MemoryVault, OAuth, Proof, Settings};
+use crate::mcp::credentials::{Asked, Challenge, Credentials as _, Retry, Shown};
+use crate::model::{Browser, Fault, FaultKind, Visit};
+use crate::net::peer::{Heard, Peer, Reply};
+use crate::util::clock::Clock;
+
+const JSON: &str = "Content-Type: application/json";
+
+/// What an authorization server does.
+#[derive(Clone, Default)]
+struct Script {
+    /// Merged over the metadata; `null` takes a field out.
+    metadata: Value,
+    /// Who the resource says gives tokens; itself by default.
+    issuers: Option<Vec<String>>,
+    /// The token endpoint refuses with this.
+    refusal: Option<&'static str>,
+}
+
+/// A server at `/mcp` and its authorization server, on one port.
+async fn server(script: Script) -> Peer {
+    let tokens = AtomicUsize::new(0);
+    Peer::start(move |_, heard| {
+        let base = format!("http://{}", heard.header("host").unwrap_or_default());
+        let path = heard.path.split('?').next().unwrap_or_default();
+        let ok = |value: Value| Reply::full("200 OK", &[JSON], value.to_string());
+        match path {
+            "/.well-known/oauth-protected-resource/mcp" => ok(json!({
+                "resource": format!("{base}/mcp"),
+                "authorization_servers": script.issuers.clone().unwrap_or(vec![base]),
+            })),
+            "/.well-known/oauth-authorization-server" => {
+                let mut metadata = json!({
+                    "issuer": base,
+                    "authorization_endpoint": format!("{base}/authorize"),
+                    "token_endpoint": format!("{base}/token"),
+                    "registration_endpoint": format!("{base}/register"),
+                    "code_challenge_methods_supported": ["S256"],
+                });
+                for (key, value) in script.metadata.as_object().into_iter().flatten() {
+                    metadata[key] = value.clone();
+                }
+                ok(metadata)
+            }
+            "/register" => ok(json!({
+                "client_id": "registered",
+                "client_secret": "hunter2-of-the-client",
+                "redirect_uris": ["http://127.0.0.1:7/callback"],
+            })),
+            "/token" => match script.refusal {
+                Some(error) => Reply::full(
+                    "400 Bad Request",
+                    &[JSON],
+                    json!({ "error": error, "error_description": "gone" }).to_string(),
+                ),
+                None => {
+                    let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
+                    ok(json!({
+                        "access_token": format!("access-{number}"),
+                        "refresh_token": format!("refresh-{number}"),
+                        "token_type": "Bearer",
+                        "expires_in": 3600,
+                    }))
+                }
+            },
+            _ => Reply::full("404 Not Found", &[], ""),
+        }
+    })
+    .await
+}
+
+/// A person who agrees at once; `end` makes the query of the address it ends at.
+struct Agreeing<F>(F, Mutex<Vec<String>>);
+
+#[async_trait]
+impl<F: Fn(&str) -> String + Send + Sync> Browser for Agreeing<F> {
+    async fn redirect(&self, _: Option<u16>) -> Result<String, Fault> {
+        Ok("http://127.0.0.1:7/callback".to_owned())
+    }
+
+    async fn visit(&self, visit: &Visit) -> Result<String, Fault> {
+        self.1.lock().unwrap().push(visit.url.clone());
+        Ok(format!("http://127.0.0.1:7/callback?{}", (self.0)(&visit.state)))
+    }
+}
+
+fn agreeing() -> Arc<Agreeing<impl Fn(&str) -> String + Send + Sync>> {
+    Arc::new(Agreeing(|state: &str| format!("code=hunter2code&state={state}"), Mutex::default()))
+}
+
+/// A time that stands still.
+struct At(u64);
+
+impl Clock for At {
+    #[expect(clippy::disallowed_methods, reason = "the monotonic clock is not asked")]
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn unix(&self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+}
+
+fn settings(peer: &Peer) -> Settings {
+    let mut settings = Settings::new("tasks", peer.url("/mcp"));
+    settings.clock = Arc::new(At(1000));
+    settings
+}
+
+fn login(peer: &Peer, issuer: &str, expires_at: u64) -> Login {
+    let token = Token {
+        access: "access-0".into(),
+        refresh: Some("refresh-0".into()),
+        expires_at: Some(expires_at),
+        scopes: vec!["read".into()],
+        asked: vec!["read".into()],
+    };
+    let client = Client {
+        id: "registered".into(),
+        secret: Some("hunter2-of-the-client".into()),
+        redirect: "http://127.0.0.1:7/callback".into(),
+        registered: true,
+    };
+    let server = peer.url("/mcp").to_string();
+    Login { server, issuer: issuer.to_owned(), client, token: Some(token) }
+}
+
+fn origin(peer: &Peer) -> String {
+    peer.url("/").origin().ascii_serialization()
+}
+
+async fn keep(vault: &dyn Vault, login: &Login) {
+    vault.change(&mut |logins| logins.push(login.clone())).await.unwrap();
+}
+
+async fn shown(oauth: &OAuth) -> Option<String> {
+    let url: Url = "http://127.0.0.1/mcp".parse().unwrap();
+    let shown = oauth.show(Asked { method: "POST", url: &url }).await.unwrap();
+    shown.map(|shown| shown.authorization.expose_secret().to_owned())
+}
+
+fn challenge(peer: &Peer, status: u16, text: &str, token: Option<&str>) -> Challenge {
+    Challenge {
+        status,
+        www_authenticate: vec![text.to_owned()],
+        nonce: None,
+        url: peer.url("/mcp"),
+        shown: token.map(|token| Shown::bearer(&token.to_owned().into())),
+    }
+}
+
+fn asked(peer: &Peer, path: &str) -> Vec<Heard> {
+    peer.heard().into_iter().filter(|heard| heard.path.starts_with(path)).collect()
+}
+
+fn query(url: &str, name: &str) -> Option<String> {
+    let url: Url = url.parse().unwrap();
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+#[tokio::test]
+async fn a_refusal_leads_to_a_login_whose_token_is_shown_from_then_on() {
+    let peer = server(Script::default()).await;
+    let browser = agreeing();
+    let learned: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut settings = settings(&peer);
+    settings.browser = Some(browser.clone());
+    let hears = Arc::clone(&learned);
+    settings.learn = Arc::new(move |_, value| hears.lock().unwrap().push(value.to_owned()));
+    let vault = Arc::clone(&settings.vault);
+    let oauth = OAuth::new(settings);
+    assert_eq!(shown(&oauth).await, None);
+    assert!(peer.heard().is_empty());
+    let refusal = challenge(&peer, 401, "Bearer scope=\"read write\"", None);
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
+    let url = browser.1.lock().unwrap()[0].clone();
+    assert_eq!(query(&url, "scope").unwrap(), "read write");
+    assert_eq!(query(&url, "code_challenge_method").unwrap(), "S256");
+    assert_eq!(query(&url, "resource").unwrap(), peer.url("/mcp").as_str());
+    let kept = vault.load().await.unwrap();
+    assert_eq!(kept[0].report().unwrap().expires_at, Some(4600));
+    assert!(kept[0].client.registered);
+    for secret in ["access-1", "refresh-1", "hunter2-of-the-client"] {
+        assert!(learned.lock().unwrap().iter().any(|known| known == secret), "{secret}");
+    }
+    // What is new and refused all the same is not replaced again.
+    let refusal = challenge(&peer, 401, "Bearer", Some("access-1"));
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::No);
+    assert_eq!(browser.1.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_person_the_command_that_logs_in_is_named() {
+    let peer = server(Script::default()).await;
+    let oauth = OAuth::new(settings(&peer));
+    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Auth);
+    assert_eq!(fault.hint_text(), Some("log in with: toolhost auth login tasks"));
+    assert!(peer.heard().is_empty(), "nothing is asked that only a login needs");
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_once_however_many_need_it() {
+    let peer = server(Script::default()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let vault = || Arc::new(FileVault::new(dir.path(), None));
+    keep(vault().as_ref(), &login(&peer, &origin(&peer), 1010)).await;
+    let each = (0..4).map(|_| {
+        // One vault each, as processes have.
+        let mut settings = settings(&peer);
+        settings.vault = vault();
+        async move { shown(&OAuth::new(settings)).await }
+    });
+    for token in futures_util::future::join_all(each).await {
+        assert_eq!(token.unwrap(), "Bearer access-1");
+    }
+    let requests = asked(&peer, "/token");
+    assert_eq!(requests.len(), 1);
+    assert!(requests[0].body.contains("refresh_token=refresh-0"), "{}", requests[0].body);
+    assert!(requests[0].body.contains("resource="), "{}", requests[0].body);
+    let kept = vault().load().await.unwrap();
+    assert_eq!(kept[0].token.as_ref().unwrap().refresh.as_deref(), Some("refresh-1"));
+}
+
+#[tokio::test]
+async fn a_login_that_was_ended_elsewhere_is_forgotten_and_its_client_is_not() {
+    let peer = server(Script { refusal: Some("invalid_grant"), ..Script::default() }).await;
+    let mut settings = settings(&peer);
+    settings.vault = Arc::new(MemoryVault::default());
+    let vault = Arc::clone(&settings.vault);
+    keep(vault.as_ref(), &login(&peer, &origin(&peer), 1010)).await;
+    let oauth = OAuth::new(settings);
+    assert_eq!(shown(&oauth).await, None);
+    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(fault.message().contains("is over"), "{fault:?}");
+    assert!(!format!("{fault:?}").contains("refresh-0"));
+    let kept = vault.load().await.unwrap();
+    assert_eq!((kept[0].token.is_none(), kept[0].client.id.as_str()), (true, "registered"));
+}
+
+#[tokio::test]
+async fn a_renewal_that_could_not_be_tried_costs_no_login() {
+    let peer =
+        server(Script { refusal: Some("temporarily_unavailable"), ..Script::default() }).await;
+    let settings = settings(&peer);
+    let vault = Arc::clone(&settings.vault);
+    keep(vault.as_ref(), &login(&peer, &origin(&peer), 1010)).await;
+    let oauth = OAuth::new(settings);
+    let url = peer.url("/mcp");
+    oauth.show(Asked { method: "POST", url: &url }).await.unwrap_err();
+    assert!(vault.load().await.unwrap()[0].token.is_some());
+}
+
+#[tokio::test]
+async fn what_one_issuer_gave_is_never_shown_to_another() {
+    let peer = server(Script::default()).await;
+    let browser = agreeing();
+    let mut settings = settings(&peer);
+    settings.browser = Some(browser.clone());
+    keep(settings.vault.as_ref(), &login(&peer, "https://before.example", 9000)).await;
+    let vault = Arc::clone(&settings.vault);
+    let oauth = OAuth::new(settings);
+    assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-0");
+    let refusal = challenge(&peer, 401, "Bearer error=\"invalid_token\"", Some("access-0"));
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
+    assert_eq!(asked(&peer, "/register").len(), 1);
+    assert!(peer.heard().iter().all(|heard| !heard.body.contains("refresh-0")));
+    let kept = vault.load().await.unwrap();
+    let with_token: Vec<_> = kept.iter().filter_map(Login::report).collect();
+    assert_eq!(with_token.len(), 1);
+    assert_eq!(with_token[0].issuer, origin(&peer));
+}
+
+#[tokio::test]
+async fn more_scopes_are_asked_for_once() {
+    let peer = server(Script::default()).await;
+    let browser = agreeing();
+    let mut settings = settings(&peer);
+    settings.browser = Some(browser.clone());
+    keep(settings.vault.as_ref(), &login(&peer, &origin(&peer), 9000)).await;
+    let oauth = OAuth::new(settings);
+    shown(&oauth).await;
+    let text = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+    let refusal = challenge(&peer, 403, text, Some("access-0"));
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(query(&browser.1.lock().unwrap()[0], "scope").unwrap(), "read write");
+    assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
+    let refusal = challenge(&peer, 403, text, Some("access-1"));
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::No);
+    let other = challenge(&peer, 403, "Bearer", Some("access-1"));
+    assert_eq!(oauth.challenged(other).await.unwrap(), Retry::No);
+}
+
+#[tokio::test]
+async fn more_scopes_without_a_person_are_a_command() {
+    let peer = server(Script::default()).await;
+    let settings = settings(&peer);
+    keep(settings.vault.as_ref(), &login(&peer, &origin(&peer), 9000)).await;
+    let oauth = OAuth::new(settings);
+    shown(&oauth).await;
+    let text = "Bearer error=\"insufficient_scope\", scope=\"write admin\"";
+    let fault = oauth.challenged(challenge(&peer, 403, text, Some("access-0"))).await.unwrap_err();
+    let hint = "allow it with: toolhost auth login tasks --scope write --scope admin";
+    assert_eq!((fault.kind(), fault.hint_text()), (FaultKind::Auth, Some(hint)));
+}
+
+#[tokio::test]
+async fn another_port_of_this_machine_is_not_asked_because_a_server_says_so() {
+    let canary = Peer::start(|_, _| Reply::full("200 OK", &[], "{}")).await;
+    let issuers = Some(vec![origin(&canary)]);
+    let peer = server(Script { issuers, ..Script::default() }).await;
+    let oauth = OAuth::new(settings(&peer));
+    let fault = oauth.login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Denied, "{fault:?}");
+    assert!(canary.heard().is_empty());
+    let text = format!("Bearer resource_metadata=\"{}\"", canary.url("/prm"));
+    let mut settings = settings(&peer);
+    settings.browser = Some(agreeing());
+    OAuth::new(settings).challenged(challenge(&peer, 401, &text, None)).await.unwrap_err();
+    assert!(canary.heard().is_empty());
+}
+
+#[tokio::test]
+async fn pages_that_are_no_pages_are_never_opened() {
+    for page in
+        ["javascript:alert(1)", "file:///etc/passwd", "http://10.0.0.1/", "https://a:b@c.example/"]
+    {
+        let metadata = json!({ "authorization_endpoint": page });
+        let peer = server(Script { metadata, ..Script::default() }).await;
+        let browser = agreeing();
+        OAuth::new(settings(&peer)).login(browser.as_ref(), &[]).await.unwrap_err();
+        assert!(browser.1.lock().unwrap().is_empty(), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn what_comes_back_has_to_belong_to_this_login_and_this_issuer() {
+    let peer = server(Script::default()).await;
+    let ends: [fn(&str) -> String; 4] = [
+        |_| "code=hunter2&state=other".to_owned(),
+        |state| format!("code=hunter2&state={state}&iss=https%3A%2F%2Fevil.example"),
+        |state| {
+            format!(
+                "error=access_denied&error_description=spoken&state={state}&iss=https%3A%2F%2Fevil.example"
+            )
+        },
+        |state| format!("state={state}"),
+    ];
+    for end in ends {
+        let browser = Agreeing(end, Mutex::default());
+        let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Auth);
+        let text = format!("{fault:?}");
+        assert!(!text.contains("hunter2") && !text.contains("spoken"), "{text}");
+    }
+    assert!(asked(&peer, "/token").is_empty());
+    let refused = |state: &str| format!("error=access_denied&error_description=no&state={state}");
+    let browser = Agreeing(refused, Mutex::default());
+    let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+    assert_eq!(fault.detail_lines(), ["access_denied", "no"]);
+}
+
+#[tokio::test]
+async fn a_server_without_pkce_is_not_logged_in_to() {
+    let metadata = json!({ "code_challenge_methods_supported": null });
+    let peer = server(Script { metadata, ..Script::default() }).await;
+    let fault = OAuth::new(settings(&peer)).login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert!(fault.message().contains("PKCE"), "{fault:?}");
+}
+
+#[tokio::test]
+async fn logins_that_cannot_be_read_matter_only_when_one_is_wanted() {
+    let peer = server(Script::default()).await;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("auth")).unwrap();
+    std::fs::write(dir.path().join("auth/logins"), "nonsense").unwrap();
+    let mut settings = settings(&peer);
+    settings.vault = Arc::new(FileVault::new(dir.path(), None));
+    let required = OAuth::new(settings.clone());
+    let url = peer.url("/mcp");
+    required.show(Asked { method: "POST", url: &url }).await.unwrap_err();
+    settings.required = false;
+    let oauth = OAuth::new(settings);
+    assert_eq!(shown(&oauth).await, None);
+    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(fault.message().contains("cannot be read"), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_program_needs_nobody() {
+    let peer = server(Script::default()).await;
+    let mut settings = settings(&peer);
+    settings.grant = Grant::Program {
+        client_id: "me & you".into(),
+        proof: Proof::Secret("hunter2:hunter2".to_owned().into()),
+        token_url: Some(peer.url("/token")),
+    };
+    settings.scopes = vec!["read".into()];
+    let oauth = OAuth::new(settings);
+    assert_eq!(shown(&oauth).await, None);
+    let refusal = challenge(&peer, 401, "Bearer", None);
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
+    let heard = peer.heard();
+    assert_eq!(heard.len(), 1);
+    // Both parts are encoded as in a form before they are joined.
+    let pair = crate::util::base64::encode(b"me+%26+you:hunter2%3Ahunter2");
+    assert_eq!(heard[0].header("authorization").unwrap(), format!("Basic {pair}"));
+    assert!(heard[0].body.contains("grant_type=client_credentials"), "{}", heard[0].body);
+    assert!(heard[0].body.contains("scope=read"), "{}", heard[0].body);
+}
+
+#[tokio::test]
+async fn a_refused_program_is_told_why_without_its_secret() {
+    let peer = server(Script { refusal: Some("invalid_client"), ..Script::default() }).await;
+    let mut settings = settings(&peer);
+    let proof = Proof::Secret("hunter2hunter2".to_owned().into());
+    settings.grant = Grant::Program { client_id: "me".into(), proof, token_url: None };
+    let oauth = OAuth::new(settings);
+    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(fault.message().ends_with("invalid_client"), "{fault:?}");
+    assert!(!format!("{fault:?}{oauth:?}").contains("hunter2"));
+}

@@ -1,0 +1,172 @@
+//! Servers that answer with questions.
+
+use serde_json::{Value, json};
+
+use super::peer::Peer;
+use super::questions::{call, form, saying, text, with_desk};
+use super::{connected_legacy, connected_with, part_of};
+use crate::model::{FaultKind, Reply};
+
+fn asks(key: &str, method: &str, params: &Value) -> Value {
+    json!({ "resultType": "input_required",
+            "inputRequests": { key: { "method": method, "params": params } } })
+}
+
+async fn request(peer: &mut Peer) -> Value {
+    peer.expect("tools/call").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
+    let (options, mut asked) = with_desk();
+    let (connection, mut peer) = connected_with(options).await;
+    let options = part_of("call-1");
+    let state = "\u{0}o\u{301}pa\"que \\ \u{1f600}  ";
+    let (result, ()) = tokio::join!(call(&connection, &options), async {
+        let first = request(&mut peer).await;
+        assert!(first["params"].get("inputResponses").is_none());
+        let mut ask = asks("who", "elicitation/create", &form());
+        ask["requestState"] = json!(state);
+        peer.answer(&first, &ask);
+        let (question, reply) = asked.recv().await.unwrap();
+        assert_eq!((question.round, question.call.unwrap().0.as_str()), (Some(1), "call-1"));
+        reply.send(Reply::Accept(json!({ "who": {} }))).unwrap();
+        let second = request(&mut peer).await;
+        assert_ne!(first["id"], second["id"]);
+        assert_eq!(second["params"]["requestState"], json!(state));
+        let answer = json!({ "who": { "action": "accept", "content": { "who": {} } } });
+        assert_eq!(second["params"]["inputResponses"], answer);
+        assert_eq!(second["params"]["name"], first["params"]["name"]);
+        // Without a state there is none to echo.
+        peer.answer(&second, &asks("how", "elicitation/create", &form()));
+        let (question, reply) = asked.recv().await.unwrap();
+        assert_eq!(question.round, Some(2));
+        reply.send(Reply::Decline).unwrap();
+        let third = request(&mut peer).await;
+        assert!(third["params"].get("requestState").is_none(), "{third}");
+        assert_eq!(third["params"]["inputResponses"], json!({ "how": { "action": "decline" } }));
+        peer.answer(&third, &text("done"));
+    });
+    assert_eq!(result.unwrap().output, json!("done"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_questions_of_a_round_are_answered_together() {
+    let options = crate::mcp::connection::ConnectOptions {
+        roots: vec!["file:///srv".to_owned()],
+        ..saying(Reply::Accept(json!({ "role": "assistant" })))
+    };
+    let (connection, mut peer) = connected_with(options).await;
+    let options = part_of("call-1");
+    let (result, ()) = tokio::join!(call(&connection, &options), async {
+        let first = request(&mut peer).await;
+        let ask = json!({ "resultType": "input_required", "inputRequests": {
+            "r": { "method": "roots/list" },
+            "s": { "method": "sampling/createMessage", "params": { "messages": [] } },
+            "u": { "method": "elicitation/create", "params":
+                   { "mode": "url", "message": "Pay", "url": "https://pay.example" } } } });
+        peer.answer(&first, &ask);
+        let second = request(&mut peer).await;
+        let answers = &second["params"]["inputResponses"];
+        assert_eq!(answers["r"], json!({ "roots": [{ "uri": "file:///srv" }] }));
+        assert_eq!(answers["s"], json!({ "role": "assistant" }));
+        assert_eq!(answers["u"], json!({ "action": "accept" }));
+        peer.answer(&second, &text("done"));
+    });
+    result.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_stops_asking_is_left() {
+    for (reply, rounds) in [(Reply::Decline, 11), (Reply::Nobody, 2)] {
+        let (connection, mut peer) = connected_with(saying(reply)).await;
+        let options = part_of("call-1");
+        let (result, ()) = tokio::join!(call(&connection, &options), async {
+            for n in 0..rounds {
+                let asked = request(&mut peer).await;
+                peer.answer(&asked, &asks(&n.to_string(), "elicitation/create", &form()));
+            }
+        });
+        let fault = result.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Protocol, "{fault}");
+        assert!(fault.message().starts_with("limit:"), "{fault}");
+        assert!(peer.rest().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_answer_ends_the_call() {
+    let sample = json!({ "messages": [] });
+    for (method, params, reply, kind) in [
+        ("sampling/createMessage", &sample, Reply::Decline, FaultKind::Denied),
+        ("sampling/createMessage", &sample, Reply::Nobody, FaultKind::Denied),
+        ("roots/list", &json!({}), Reply::Nobody, FaultKind::Tool),
+        ("nonsense/ask", &json!({}), Reply::Nobody, FaultKind::Tool),
+        ("elicitation/create", &json!({ "message": 1 }), Reply::Nobody, FaultKind::Protocol),
+    ] {
+        let (connection, mut peer) = connected_with(saying(reply)).await;
+        let options = part_of("call-1");
+        let (result, ()) = tokio::join!(call(&connection, &options), async {
+            let asked = request(&mut peer).await;
+            peer.answer(&asked, &asks("q", method, params));
+        });
+        let fault = result.unwrap_err();
+        assert_eq!((fault.kind(), fault.server_name()), (kind, Some("srv")), "{method}: {fault}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_up_ends_the_round_that_waits_for_a_person() {
+    let (options, mut asked) = with_desk();
+    let (connection, mut peer) = connected_with(options).await;
+    let options = part_of("call-1");
+    let (result, ()) = tokio::join!(call(&connection, &options), async {
+        let first = request(&mut peer).await;
+        peer.answer(&first, &asks("q", "elicitation/create", &form()));
+        let (_question, mut reply) = asked.recv().await.unwrap();
+        options.cancel.cancel();
+        reply.closed().await;
+    });
+    assert!(matches!(result.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(peer.rest().is_empty());
+}
+
+/// The error by which revision 2025-11-25 asks for pages to be visited.
+fn pages(request: &Value) -> Value {
+    let page = json!({ "mode": "url", "elicitationId": "e-1", "message": "Sign in",
+                       "url": "https://login.example" });
+    json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": -32042,
+            "message": "sign in first", "data": { "elicitations": [page] } } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_have_to_be_visited_are_asked_for_and_the_call_is_repeated_once() {
+    for (reply, kind) in [
+        (Reply::Accept(json!({})), None),
+        (Reply::Decline, Some(FaultKind::Denied)),
+        (Reply::Nobody, Some(FaultKind::Denied)),
+    ] {
+        let (connection, mut peer) = connected_legacy(saying(reply), &json!({})).await;
+        let options = part_of("call-1");
+        let (result, ()) = tokio::join!(call(&connection, &options), async {
+            let first = request(&mut peer).await;
+            peer.say(&pages(&first));
+            if kind.is_none() {
+                let second = request(&mut peer).await;
+                peer.answer(&second, &text("signed in"));
+            }
+        });
+        assert_eq!(result.as_ref().err().map(crate::model::Fault::kind), kind);
+    }
+    // It is not repeated again and again.
+    let (connection, mut peer) =
+        connected_legacy(saying(Reply::Accept(json!({}))), &json!({})).await;
+    let options = part_of("call-1");
+    let (result, ()) = tokio::join!(call(&connection, &options), async {
+        for _ in 0..2 {
+            let asked = request(&mut peer).await;
+            peer.say(&pages(&asked));
+        }
+    });
+    assert_eq!(result.unwrap_err().kind(), FaultKind::Tool);
+}

@@ -1,0 +1,70 @@
+//! The resource that changes by itself: `demo://uptime`, for trying subscriptions on.
+//!
+//! Owns: what it says, and the tickers that tell subscribers about it once a second. A ticker ends
+//! with its subscription or with the client.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{Resource, ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{Peer, SubscriptionContext};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Its address.
+pub(super) const URI: &str = "demo://uptime";
+/// How often subscribers are told.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Its definition.
+pub(super) fn resource() -> Resource {
+    Resource::new(URI, "uptime")
+        .with_title("How long this server runs")
+        .with_description("Changes once a second; watch it")
+        .with_mime_type("text/plain")
+}
+
+/// What it says.
+pub(super) fn text(started: Instant) -> String {
+    format!("up for {} s\n", started.elapsed().as_secs())
+}
+
+/// What of a wish this server tells: changes of this one resource.
+pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let asked = requested.resource_subscriptions.iter().flatten().any(|uri| uri == URI);
+    let mut accepted = SubscriptionFilter::new();
+    accepted.resource_subscriptions = asked.then(|| vec![URI.to_owned()]);
+    accepted
+}
+
+/// Tells a subscriber of the modern era until nobody listens any more.
+pub(super) async fn tell(context: &SubscriptionContext, left: &CancellationToken) {
+    let mut ticks = tokio::time::interval_at(Instant::now() + TICK, TICK);
+    loop {
+        tokio::select! {
+            () = context.cancelled() => return,
+            () = left.cancelled() => return,
+            _ = ticks.tick() => {
+                if context.sink().notify_resource_updated(URI).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Tells a subscriber of the older era until `stop` fires.
+pub(super) async fn tell_peer(peer: Peer<RoleServer>, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval_at(Instant::now() + TICK, TICK);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {
+                let update = ResourceUpdatedNotificationParam::new(URI);
+                if peer.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
