@@ -67,7 +67,9 @@ impl Item for Skill {
         let uri = fields.name("uri", URI_LIMIT)?.to_owned();
         let bad = |what: &str| format!("skill \"{uri}\": {what}");
         let frontmatter = match item.get("frontmatter") {
-            Some(Value::Object(map)) if map.get("name").is_some_and(Value::is_string) => map.clone(),
+            Some(Value::Object(map)) if map.get("name").is_some_and(Value::is_string) => {
+                map.clone()
+            }
             _ => return Err(bad("it has no frontmatter with a name")),
         };
         let files = match item.get("resources") {
@@ -151,7 +153,8 @@ impl SkillFile {
             // Writing to a String cannot fail.
             let _infallible = write!(digest, "{byte:02x}");
         }
-        (digest != self.digest).then(|| format!("its digest is {digest}, listed was {}", self.digest))
+        (digest != self.digest)
+            .then(|| format!("its digest is {digest}, listed was {}", self.digest))
     }
 }
 
