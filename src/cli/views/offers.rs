@@ -208,7 +208,7 @@ pub fn messages(filled: &PromptMessages, width: Option<usize>) -> Page {
         page.heading(message["role"].as_str().unwrap_or_default());
         let block = message.get("content").cloned().unwrap_or_default();
         let shown = ToolResult { content: vec![block], ..ToolResult::default() };
-        for line in content::page(&shown).lines() {
+        for line in content::page(&shown, false).lines() {
             page.push(line.clone().indented(2));
         }
     }

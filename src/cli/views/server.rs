@@ -457,7 +457,7 @@ mod tests {
         }
         let error = format!("last error, {at}: exited with status 1");
         assert!(table.contains(&error), "{table}");
-        let whole = Palette::default().page(&page(&recovered, None));
+        let whole = Palette::default().page(&page(&recovered, None, None));
         for part in ["restarts     2", "weight 1.5, circuit open for another 4 s", &at] {
             assert!(whole.contains(part), "{part} is not in\n{whole}");
         }

@@ -82,7 +82,7 @@ pub async fn run(args: &ReadArgs, context: &Context) -> Outcome {
             }
             door.page(&page)
         }
-        (_, None) => door.page(&content::page(&result)),
+        (_, None) => door.page(&content::page(&result, door.verbosity() > 0)),
     }
 }
 
