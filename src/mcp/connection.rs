@@ -351,9 +351,10 @@ impl Connection {
         &self.name
     }
 
-    /// Whether the server declared a capability.
+    /// Whether the server declared a capability, or an extension of the protocol.
     pub fn declares(&self, capability: &str) -> bool {
-        self.agreement.capabilities.get(capability).is_some()
+        let declared = &self.agreement.capabilities;
+        declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
     /// What was odd about the traffic so far.

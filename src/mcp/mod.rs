@@ -26,6 +26,7 @@ mod respondent;
 mod results;
 pub mod rounds;
 mod session;
+pub mod skills;
 pub mod subscription;
 mod tasks;
 #[cfg(test)]

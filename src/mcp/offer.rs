@@ -151,13 +151,13 @@ impl Item for ResourceTemplate {
 }
 
 /// The members of one item.
-struct Fields<'a> {
+pub(super) struct Fields<'a> {
     what: &'static str,
     map: &'a Map<String, Value>,
 }
 
 impl<'a> Fields<'a> {
-    fn of(what: &'static str, item: &'a Value) -> Result<Self, String> {
+    pub(super) fn of(what: &'static str, item: &'a Value) -> Result<Self, String> {
         match item {
             Value::Object(map) => Ok(Self { what, map }),
             other => Err(format!("a {what} is {}, not an object", short(other))),
@@ -166,7 +166,7 @@ impl<'a> Fields<'a> {
 
     /// What the item is known by: refused when it could be taken for something else or cannot be
     /// shown as it is.
-    fn name(&self, key: &str, limit: usize) -> Result<&'a str, String> {
+    pub(super) fn name(&self, key: &str, limit: usize) -> Result<&'a str, String> {
         let what = self.what;
         let name = match self.map.get(key) {
             Some(Value::String(name)) => name,

@@ -17,8 +17,6 @@ const REDIRECT: &str = "http://127.0.0.1:3000/callback";
 /// What a scenario gives to its client beforehand.
 #[derive(Debug, Default, Deserialize)]
 pub struct Given {
-    /// The scenario.
-    name: Option<String>,
     client_id: Option<String>,
     client_secret: Option<String>,
     private_key_pem: Option<String>,
@@ -29,20 +27,20 @@ pub struct Given {
 }
 
 /// The credentials for the server at `url`.
-pub fn credentials(url: Url, given: Given) -> OAuth {
-    let mut settings = Settings::new(super::PEER, url);
+pub fn credentials(url: Url, scenario: &str, given: Given) -> OAuth {
+    let mut settings = Settings::new(crate::PEER, url);
     // Each of the suite's servers has a port of its own on this machine.
     settings.any_local_port = true;
     settings.browser = Some(Arc::new(Headless));
-    settings.grant = given.grant();
+    settings.grant = given.grant(scenario);
     OAuth::new(settings)
 }
 
 impl Given {
-    fn grant(self) -> Grant {
+    fn grant(self, scenario: &str) -> Grant {
         let secret = |secret: Option<String>| secret.map(Into::into);
         // A secret alone does not say whether a person or a program has it.
-        let program = self.name.as_deref() == Some("auth/client-credentials-basic");
+        let program = scenario == "auth/client-credentials-basic";
         let proof = if let (Some(token_url), Some(client_id), Some(id_token)) =
             (self.idp_token_endpoint, self.idp_client_id, secret(self.idp_id_token))
         {

@@ -1,0 +1,84 @@
+//! The same over one connection, as a program does that embeds the client alone: logins, which a
+//! host makes beforehand and the scenarios want to see happen, and skills.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost::config::spec::ProtocolChoice;
+use toolhost::mcp::connection::{ConnectOptions, Connection, Opener, RequestOptions};
+use toolhost::mcp::skills::{self, Skill};
+use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
+use toolhost::mcp::wire::Wire;
+use toolhost::mcp::{calling, listing};
+use toolhost::model::{EventSink, Fault, Phase};
+use url::Url;
+
+use crate::{PEER, answers, calls_of, fault_of, login};
+
+/// How long one step may take; the suite gives half a minute to all.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Connects, lists the tools and calls them, lists the skills and loads them; gives what went wrong
+/// on the way.
+pub async fn exercise(
+    url: Url,
+    protocol: ProtocolChoice,
+    scenario: &str,
+    given: login::Given,
+) -> Vec<Fault> {
+    let mut target = HttpTarget::new(url.clone());
+    target.credentials = Arc::new(login::credentials(url, scenario, given));
+    let open: Opener =
+        Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
+    let options = ConnectOptions {
+        server: PEER.to_owned(),
+        protocol,
+        remembered: None,
+        start_timeout: LIMIT,
+        probe_silence: false,
+        roots: Vec::new(),
+        events: EventSink::nowhere(),
+        inbox: Arc::new(answers::Obliging),
+    };
+    let connection = match Connection::open(&open, options).await {
+        Ok(connection) => connection,
+        Err(fault) => return vec![fault],
+    };
+    let mut faults = Vec::new();
+    match listing::tools(&connection, PEER, LIMIT).await {
+        Ok(listing) => {
+            for call in calls_of(&listing.tools) {
+                let options = RequestOptions::within(LIMIT, LIMIT, Phase::Call);
+                let (name, arguments) = (&call.name, &call.arguments);
+                let result = calling::call(&connection, name, arguments, false, &options).await;
+                faults.extend(fault_of(result));
+            }
+        }
+        Err(fault) => faults.push(fault),
+    }
+    match skills::list(&connection, PEER, LIMIT).await {
+        // It looks whether a client that only lists fetches anything.
+        Ok(_) if scenario == "sep-2640-client-no-prefetch" => {}
+        Ok(listed) => faults.extend(load(&connection, &listed.items).await),
+        Err(fault) => faults.push(fault),
+    }
+    connection.close().await;
+    faults
+}
+
+/// Loads skills with all their files. One that is not what was listed is left alone from there on.
+async fn load(connection: &Connection, skills: &[Skill]) -> Vec<Fault> {
+    let options = || RequestOptions::within(LIMIT, LIMIT, Phase::Call);
+    let mut faults = Vec::new();
+    for skill in skills {
+        if let Err(fault) = skills::load(connection, PEER, skill, &options()).await {
+            faults.push(fault);
+            continue;
+        }
+        for file in skill.files.iter().flatten().filter(|file| file.uri != skill.uri) {
+            let read = skills::file(connection, PEER, skill, &file.uri, &options()).await;
+            faults.extend(read.err());
+        }
+    }
+    faults
+}

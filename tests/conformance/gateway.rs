@@ -1,0 +1,127 @@
+//! What a user of toolhost does with a server, through the one gateway.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use toolhost::assembly::{self, FrontEnd, Options, assemble};
+use toolhost::config::discover::LoadRequest;
+use toolhost::config::environment::{Environment, FixedEnvironment};
+use toolhost::config::spec::ProtocolChoice;
+use toolhost::host::ToolHost;
+use toolhost::host::request::{Arguments, CallRequest, Reach};
+use toolhost::mcp::skills::EXTENSION;
+use toolhost::model::{Fault, JsonObject, Prompt, ToolName};
+use url::Url;
+
+use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
+
+/// What became of it.
+pub struct Seen {
+    /// What went wrong on the way.
+    pub faults: Vec<Fault>,
+    /// Whether the server has skills.
+    pub skills: bool,
+}
+
+/// Does everything a scenario may want to see.
+///
+/// # Errors
+/// When there is no host to do it with.
+pub async fn exercise(
+    url: &Url,
+    protocol: ProtocolChoice,
+    calls: Option<Vec<Wanted>>,
+) -> Result<Seen, Box<dyn Error>> {
+    let home = TempDir::new()?;
+    let host = host(&home, url, protocol)?;
+    let mut faults = tools(&host, calls).await;
+    if faults.is_empty() {
+        faults.extend(offers(&host).await);
+    }
+    let declared = host.servers().into_iter().filter_map(|server| server.capabilities);
+    let skills = declared.into_iter().any(|said| said["extensions"].get(EXTENSION).is_some());
+    assembly::close(&host).await;
+    Ok(Seen { faults, skills })
+}
+
+/// A host of this one server, with a home of its own that nothing outlives.
+fn host(
+    home: &TempDir,
+    url: &Url,
+    protocol: ProtocolChoice,
+) -> Result<Arc<ToolHost>, Box<dyn Error>> {
+    let protocol = match protocol {
+        ProtocolChoice::Auto => "auto",
+        ProtocolChoice::Legacy => "legacy",
+        ProtocolChoice::Modern => MODERN,
+    };
+    let entry = json!({ "url": url.as_str(), "protocol": protocol, "timeout": "10s" });
+    let file = home.path().join("mcp.json");
+    std::fs::write(&file, json!({ "mcp_servers": { PEER: entry } }).to_string())?;
+    let options = Options {
+        files: LoadRequest { servers: vec![file], ..LoadRequest::default() },
+        ..Options::default()
+    };
+    let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment {
+        cwd: home.path().to_owned(),
+        root: Some(home.path().to_owned()),
+        ..FixedEnvironment::default()
+    });
+    let front_end = FrontEnd { inbox: Arc::new(answers::Obliging), ..FrontEnd::nobody() };
+    let assembly = assemble(&options, &environment, front_end)?;
+    match assembly.configuration.problems.iter().find(|problem| problem.is_error()) {
+        Some(problem) => Err(problem.message.clone().into()),
+        None => Ok(assembly.host),
+    }
+}
+
+/// Lists the tools and calls them.
+async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Fault> {
+    let catalogue = host.catalogue(&Reach::Everything).await;
+    let mut faults: Vec<Fault> =
+        catalogue.servers.into_iter().filter_map(|server| server.fault).collect();
+    if !faults.is_empty() {
+        return faults;
+    }
+    // What the suite asks for is sent as it is, even where it does not fit the schema.
+    let validate = calls.is_none();
+    for call in calls.unwrap_or_else(|| calls_of(&catalogue.tools)) {
+        let name = ToolName::of(PEER, &call.name).full();
+        let mut request = CallRequest::new(name, Arguments::Object(call.arguments));
+        request.assume_yes = true;
+        request.validate = validate;
+        let outcome = host.call(request).await;
+        faults.extend(fault_of(outcome.and_then(|outcome| match outcome.fault() {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(()),
+        })));
+    }
+    faults
+}
+
+/// Lists the prompts and resources, gets each and reads each.
+async fn offers(host: &ToolHost) -> Vec<Fault> {
+    let never = CancellationToken::new();
+    let mut faults = Vec::new();
+    let prompts = host.prompts(&[]).await;
+    faults.extend(prompts.servers.into_iter().filter_map(|server| server.fault));
+    for prompt in prompts.items {
+        let filled = host.prompt(&prompt.name.full(), &filling(&prompt), &[], &never).await;
+        faults.extend(fault_of(filled));
+    }
+    let resources = host.resources(&[]).await;
+    faults.extend(resources.servers.into_iter().filter_map(|server| server.fault));
+    for resource in resources.items {
+        faults.extend(fault_of(host.read(&resource.uri, &[], &never).await));
+    }
+    faults
+}
+
+/// Something for each argument that a prompt needs.
+fn filling(prompt: &Prompt) -> JsonObject {
+    let needed = prompt.arguments.iter().filter(|argument| argument.required);
+    needed.map(|argument| (argument.name.clone(), Value::from("text"))).collect()
+}
