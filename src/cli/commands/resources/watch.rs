@@ -144,7 +144,9 @@ impl Show<'_> {
         }
         door.page(&line.into())?;
         match read {
-            Some(Ok(read)) => door.page(&content::page(&views::as_result(&read), door.verbosity() > 0)),
+            Some(Ok(read)) => {
+                door.page(&content::page(&views::as_result(&read), door.verbosity() > 0))
+            }
             Some(Err(failed)) => {
                 door.warn(&failed.to_string());
                 Ok(())
