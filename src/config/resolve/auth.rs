@@ -101,7 +101,7 @@ fn login(node: &Node) -> Result<AuthSpec, Problem> {
         client_secret,
         client_metadata_url,
         redirect_port,
-        asks: asks(node)?,
+        asks: Box::new(asks(node)?),
     })
 }
 
@@ -130,7 +130,7 @@ fn program(node: &Node) -> Result<AuthSpec, Problem> {
         return Err(Problem::error(format!("this is no algorithm; {known}")).at(algorithm.place()));
     }
     let token_url = address(node, "token_url")?;
-    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: asks(node)? })
+    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: Box::new(asks(node)?) })
 }
 
 fn asks(node: &Node) -> Result<OAuthAsks, Problem> {

@@ -82,11 +82,11 @@ pub(super) fn login_wanted(
 /// The fault of a server that wants scopes that were not granted.
 pub(super) fn more_wanted(settings: &Settings, challenge: &Challenge, scopes: &[String]) -> Fault {
     let place = show(&challenge.url);
-    let flags: String =
-        scopes.iter().take(10).map(|scope| format!(" --scope {}", quoted(scope))).collect();
+    let flags: Vec<String> =
+        scopes.iter().take(10).map(|scope| format!("--scope {}", quoted(scope))).collect();
     let wanted = cut(&scopes.join(" "));
     let fault = Fault::auth(format!("{place} wants more than was granted: {wanted}"));
-    let command = format!("toolhost auth login {}{flags}", settings.server);
+    let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
     refused(fault, challenge).hint(format!("allow it with: {command}"))
 }
 

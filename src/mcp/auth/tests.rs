@@ -59,22 +59,19 @@ async fn server(script: Script) -> Peer {
                 "client_secret": "hunter2-of-the-client",
                 "redirect_uris": ["http://127.0.0.1:7/callback"],
             })),
-            "/token" => match script.refusal {
-                Some(error) => Reply::full(
-                    "400 Bad Request",
-                    &[JSON],
-                    json!({ "error": error, "error_description": "gone" }).to_string(),
-                ),
-                None => {
-                    let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
-                    ok(json!({
-                        "access_token": format!("access-{number}"),
-                        "refresh_token": format!("refresh-{number}"),
-                        "token_type": "Bearer",
-                        "expires_in": 3600,
-                    }))
+            "/token" => {
+                if let Some(error) = script.refusal {
+                    let refusal = json!({ "error": error, "error_description": "gone" });
+                    return Reply::full("400 Bad Request", &[JSON], refusal.to_string());
                 }
-            },
+                let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
+                ok(json!({
+                    "access_token": format!("access-{number}"),
+                    "refresh_token": format!("refresh-{number}"),
+                    "token_type": "Bearer",
+                    "expires_in": 3600,
+                }))
+            }
             _ => Reply::full("404 Not Found", &[], ""),
         }
     })
