@@ -377,7 +377,7 @@ mod tests {
                 socket: None,
                 transport: HttpTransport::Auto,
                 headers: Vec::new(),
-                auth: AuthSpec::None,
+                auth: Box::new(AuthSpec::None),
             },
             protocol: ProtocolChoice::Auto,
             timeout: None,

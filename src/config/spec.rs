@@ -302,7 +302,7 @@ pub enum Endpoint {
         /// Headers of every request.
         headers: Vec<(String, SecretString)>,
         /// How to authenticate.
-        auth: AuthSpec,
+        auth: Box<AuthSpec>,
     },
 }
 

@@ -140,14 +140,20 @@ fn credentials(endpoint: &Endpoint) -> Option<String> {
     match endpoint {
         Endpoint::Http { headers, auth, .. } => {
             let mut words = Vec::new();
-            if let AuthSpec::Bearer { variable, .. } = auth {
-                words.push(match variable {
-                    Some(name) => format!("a bearer token from {name}"),
-                    None => "a bearer token from the file".to_owned(),
-                });
-            } else if !matches!(auth, AuthSpec::None) {
-                words.push("as 'auth' of the entry says".to_owned());
-            }
+            words.extend(match &**auth {
+                AuthSpec::None => None,
+                AuthSpec::Unset => Some("a login, if one was made".to_owned()),
+                AuthSpec::Bearer { variable: Some(name), .. } => {
+                    Some(format!("a bearer token from {name}"))
+                }
+                AuthSpec::Bearer { variable: None, .. } => {
+                    Some("a bearer token from the file".to_owned())
+                }
+                AuthSpec::OAuth { .. } => Some("a login (OAuth)".to_owned()),
+                AuthSpec::ClientCredentials { client_id, .. } => {
+                    Some(format!("as the client {client_id} (OAuth, client credentials)"))
+                }
+            });
             if !headers.is_empty() {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 words.push(format!("headers {}", names.join(", ")));

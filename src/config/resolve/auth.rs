@@ -236,7 +236,7 @@ mod tests {
         };
         let asks = matches!(server.trust, Trust::Ask(_));
         let Endpoint::Http { auth, .. } = server.endpoint else { panic!("another endpoint") };
-        (auth, asks, problems)
+        (*auth, asks, problems)
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn http(
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     auth::check_transport(&url, secret, node, findings);
-    Some(Endpoint::Http { url, socket, transport, headers, auth })
+    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth) })
 }
 
 /// Where the server is: the address to ask for, and the socket to ask over.

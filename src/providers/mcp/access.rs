@@ -38,7 +38,7 @@ impl Access {
             settings.dpop = asks.dpop;
             settings.grant = grant;
         };
-        match auth {
+        match &**auth {
             AuthSpec::None => return Self { credentials: credentials::none(), login: None },
             AuthSpec::Bearer { token, .. } => {
                 return Self { credentials: credentials::bearer(token.clone()), login: None };
@@ -120,7 +120,7 @@ impl McpProvider {
                 Fault::usage("this server is a program: nobody logs in to it")
                     .hint("give it credentials with 'env'")
             }
-            Endpoint::Http { auth: AuthSpec::Unset, .. } => {
+            Endpoint::Http { auth, .. } if matches!(**auth, AuthSpec::Unset) => {
                 Fault::denied("a token would travel unencrypted").hint("use https")
             }
             Endpoint::Http { .. } => Fault::usage("the entry says another way to authenticate")
