@@ -9,10 +9,12 @@ use super::connection::{Connection, RequestOptions};
 use super::message::{Raw, error_code, head};
 use super::page::freshness;
 use super::results::check_content;
+use super::rounds::{self, Settled};
 use crate::model::{
     Completion, CompletionQuery, Era, Fault, JsonObject, PromptMessages, Reference,
     ResourceContents, ToolName,
 };
+use crate::util::units::show_duration;
 
 /// How many values of a completion are kept; the specification allows 100.
 const VALUES: usize = 1_000;
@@ -175,23 +177,22 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Sends it; the answer as text and as its members.
+    /// Sends it and answers what the server asks before it answers; the answer as text and as its
+    /// members.
     async fn complete(&self, params: Value) -> Result<(Raw, Map<String, Value>), Fault> {
-        let raw = self.connection.request(self.method, params, self.options).await?;
-        let Value::Object(map) = raw.parse().map_err(|fault| self.named(fault))? else {
-            return Err(self.broken("is not an object", &raw));
+        let Value::Object(params) = params else {
+            return Err(Fault::internal("the parameters of a request are no object"));
         };
+        let work = rounds::request(self.connection, self.method, params, self.options);
+        let limit = self.options.total;
+        let Settled { result: map, raw } =
+            tokio::time::timeout(limit, work).await.unwrap_or_else(|_elapsed| {
+                let text = format!("{} took more than {}", self.method, show_duration(limit));
+                Err(self.named(Fault::timeout(text)))
+            })?;
         match map.get("resultType") {
             None => Ok((raw, map)),
             Some(Value::String(kind)) if kind == "complete" => Ok((raw, map)),
-            Some(Value::String(kind)) if kind == "input_required" => {
-                let text = format!(
-                    "the server wants to ask something before it answers {}, which toolhost \
-                     supports for calls only",
-                    self.method
-                );
-                Err(self.named(Fault::tool(text)))
-            }
             Some(other) => Err(self.broken(&format!("has the unknown resultType {other}"), &raw)),
         }
     }

@@ -5,6 +5,7 @@
 //! `mcp` room does) or decide whether a call may happen (the host does).
 
 mod access;
+mod call;
 mod change;
 mod endpoint;
 mod health;
@@ -13,6 +14,7 @@ mod pace;
 mod patience;
 pub mod roots;
 mod slot;
+mod status;
 
 pub use endpoint::identity;
 
@@ -46,12 +48,6 @@ use slot::Slot;
 
 /// Silence that ends a request when the entry says nothing else.
 const IDLE: Duration = Duration::from_mins(1);
-/// Total bound of a call; the host has its own, smaller one.
-const CALL_TOTAL: Duration = Duration::from_hours(24);
-/// The JSON-RPC error of a request whose headers are not those of its body.
-const HEADER_MISMATCH: i64 = -32020;
-/// How long a sign of life may take.
-const PING: Duration = Duration::from_secs(10);
 
 /// What all servers share.
 #[derive(Clone)]
@@ -114,13 +110,6 @@ struct Listed {
     /// The connection's count of list changes when it was asked.
     version: u64,
     listing: Arc<Listing>,
-}
-
-/// The definition a call is made by, and what to say about it.
-#[derive(Default)]
-struct Current {
-    definition: Option<ToolDefinition>,
-    warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -251,116 +240,6 @@ impl McpProvider {
         included && !excluded
     }
 
-    /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
-        let (listed, earlier) = {
-            let known = self.known();
-            (known.listed.clone(), known.earlier.clone())
-        };
-        let find =
-            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
-        let listed = match (listed, earlier) {
-            (Some(listed), _) => listed,
-            // It was started again since the tool was listed: what it offers now counts.
-            (None, Some(earlier)) => {
-                let after = find(&self.listing(connection).await?.listing);
-                return self.unchanged(find(&earlier.listing).as_ref(), after);
-            }
-            // Roots cannot be kept without knowing which arguments are addresses.
-            (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
-            (None, None) => return Ok(Current::default()),
-        };
-        if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
-            // A change that was announced together with the list may still be in the pipe.
-            tokio::task::yield_now().await;
-            tokio::task::yield_now().await;
-        }
-        let before = find(&listed.listing);
-        if connection.tool_list_version() == listed.version {
-            return Ok(Current { definition: before, warnings: Vec::new() });
-        }
-        let after = find(&self.listing(connection).await?.listing);
-        self.unchanged(before.as_ref(), after)
-    }
-
-    /// The definition as it is now, when it may have changed so since it was listed.
-    fn unchanged(
-        &self,
-        before: Option<&ToolDefinition>,
-        after: Option<ToolDefinition>,
-    ) -> Result<Current, Fault> {
-        let warnings = match (before, &after) {
-            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
-                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
-            _ => Vec::new(),
-        };
-        Ok(Current { definition: after, warnings })
-    }
-
-    /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
-    async fn changed_meanwhile(
-        &self,
-        connection: &Connection,
-        before: Option<&ToolDefinition>,
-    ) -> Option<Fault> {
-        let before = before?;
-        let listed = self.known().listed.as_ref().map(|l| l.version)?;
-        if connection.tool_list_version() == listed {
-            return None;
-        }
-        let fresh = self.listing(connection).await.ok()?;
-        let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
-        let fault = change::judge(before, after, self.spec.drift()).err()?;
-        Some(fault.server(&self.spec.name).phase(Phase::Call))
-    }
-
-    /// Refuses arguments that point out of the server's roots.
-    fn check_roots(
-        &self,
-        definition: Option<&ToolDefinition>,
-        call: &ToolCall,
-    ) -> Result<(), Fault> {
-        let Some(definition) = definition else { return Ok(()) };
-        roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
-            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
-    }
-
-    /// Calls a tool once, by this definition of it.
-    async fn attempt(
-        &self,
-        connection: &Connection,
-        context: &ToolContext,
-        call: &ToolCall,
-        definition: Option<&ToolDefinition>,
-    ) -> Result<ToolResult, Fault> {
-        let headers = match definition {
-            Some(definition) if connection.agreement.era == Era::Modern => {
-                headers::of_call(&definition.input_schema, &call.arguments)
-            }
-            _ => Vec::new(),
-        };
-        let (events, call_id) = (context.events.clone(), context.call_id.clone());
-        let options = RequestOptions {
-            idle: context.idle_limit,
-            total: CALL_TOTAL,
-            cancel: context.cancel.clone(),
-            progress: Some(Arc::new(move |progress| {
-                events.emit(Event::Progress {
-                    call_id: call_id.clone(),
-                    progress: progress.done,
-                    total: progress.total,
-                    message: progress.message,
-                });
-            })),
-            headers,
-            log_level: self.log_level(),
-            phase: Phase::Call,
-            call: Some(context.call_id.clone()),
-        };
-        let as_task = calling::wants_task(connection, definition);
-        calling::call(connection, call.name.tool(), &call.arguments, as_task, &options).await
-    }
-
     fn endpoint_text(&self) -> String {
         endpoint::describe(&self.spec.endpoint)
     }
@@ -395,37 +274,7 @@ impl ToolProvider for McpProvider {
             connection = self.connection() => connection?,
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
-        let tool = call.name.tool();
-        let Current { mut definition, mut warnings } = self.current(&connection, tool).await?;
-        self.check_roots(definition.as_ref(), call)?;
-        let mut called = self.attempt(&connection, context, call, definition.as_ref()).await;
-        if let Err(fault) = &called
-            && message::error_code(fault) == Some(HEADER_MISMATCH)
-        {
-            // The headers of its arguments may be others by now: look again, and try once more.
-            self.known().listed = None;
-            let listed = self.listing(&connection).await?;
-            let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
-            if let (Some(before), Some(after)) = (&definition, &fresh) {
-                let (before, after) =
-                    (change::beside_headers(before), change::beside_headers(after));
-                let judged = change::judge(&before, &after, self.spec.drift());
-                warnings.extend(
-                    judged.map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
-                );
-            }
-            definition = fresh;
-            called = self.attempt(&connection, context, call, definition.as_ref()).await;
-        }
-        let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
-        self.worked.store(true, Ordering::Relaxed);
-        let server = &self.spec.name;
-        if let Some(fault) = self.changed_meanwhile(&connection, definition.as_ref()).await {
-            result.fault = Some(fault);
-        }
-        result.warnings.extend(warnings);
-        result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
-        Ok(result)
+        self.call_tool(&connection, context, call).await
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
@@ -465,76 +314,5 @@ impl ToolProvider for McpProvider {
 
     fn as_offers(&self) -> Option<&dyn Offers> {
         Some(self)
-    }
-}
-
-#[async_trait]
-impl Server for McpProvider {
-    fn status(&self) -> ServerStatus {
-        let known = self.known();
-        let connection = known.connection.as_deref();
-        let agreement = connection.map(|c| &c.agreement);
-        let vitals = connection.map(Connection::vitals).unwrap_or_default();
-        let state = match (&known.state, connection.and_then(Connection::closed)) {
-            (Some(ServerState::Ready), Some(fault)) => ServerState::Failed(fault),
-            (Some(state), _) => state.clone(),
-            (None, _) => ServerState::Idle,
-        };
-        let alive = matches!(state, ServerState::Ready);
-        ServerStatus {
-            name: self.spec.name.clone(),
-            description: self.spec.description.clone(),
-            state,
-            transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
-            endpoint: self.endpoint_text(),
-            confinement: endpoint::confinement(&self.spec, &self.setup),
-            era: agreement.map(|a| a.era),
-            protocol: agreement.map(|a| a.version.clone()),
-            supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),
-            server_info: agreement.and_then(|a| a.server_info.clone()),
-            capabilities: agreement.map(|a| a.capabilities.clone()),
-            instructions: agreement.and_then(|a| a.instructions.clone()),
-            pid: vitals.pid.filter(|_| alive),
-            memory: vitals.pid.filter(|_| alive).and_then(crate::util::process::resident_memory),
-            connect: connection.map(|c| c.connect_time),
-            ping: known.ping,
-            tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
-            resources: known.counts.resources,
-            prompts: known.counts.prompts,
-            starts: known.health.starts(),
-            uptime: known.health.uptime().filter(|_| alive),
-            last_error: known.health.last(),
-            weight: None,
-            circuit: Circuit::Closed,
-            warnings: connection.map(Connection::doubts).unwrap_or_default(),
-            stderr_tail: vitals.stderr_tail,
-        }
-    }
-
-    async fn check(&self) -> ServerStatus {
-        if let Ok(connection) = self.connection().await {
-            let options = RequestOptions::within(PING, PING, Phase::Handshake);
-            let method = match connection.agreement.era {
-                Era::Legacy => "ping",
-                Era::Modern => "server/discover",
-            };
-            let asked = Instant::now();
-            match connection.request(method, json!({}), &options).await {
-                Ok(_) => self.known().ping = Some(asked.elapsed()),
-                // A well-formed no is a sign of life too.
-                Err(fault) if fault.kind() == FaultKind::Tool => {
-                    self.known().ping = Some(asked.elapsed());
-                }
-                Err(fault) => {
-                    self.known().health.failed(&fault);
-                    return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
-                }
-            }
-            if let Err(fault) = self.list().await {
-                connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
-            }
-            self.count_offers(&connection).await;
-        }
-        self.status()
     }
 }

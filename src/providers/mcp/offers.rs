@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::McpProvider;
+use super::{McpProvider, roots};
 use super::patience::Patience;
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Item};
@@ -57,6 +57,7 @@ impl Offers for McpProvider {
     }
 
     async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<ResourceContents, Fault> {
+        self.keep_inside(uri)?;
         let connection = self.connection().await?;
         if !connection.declares("resources") {
             return Err(self.lacks("resources"));
@@ -104,6 +105,9 @@ impl Offers for McpProvider {
         changes: &mpsc::Sender<Change>,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
+        for uri in &wanted.uris {
+            self.keep_inside(uri)?;
+        }
         let mut patience = Patience::default();
         loop {
             let ended = self.follow(wanted, changes, cancel, &mut patience).await;
@@ -151,6 +155,12 @@ impl Offers for McpProvider {
 }
 
 impl McpProvider {
+    /// Refuses an address outside of the server's roots.
+    fn keep_inside(&self, uri: &str) -> Result<(), Fault> {
+        roots::check(uri, &self.spec.roots)
+            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
     /// Which log lines are asked for.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         self.known().log_level.or(self.setup.log_level)

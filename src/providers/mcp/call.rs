@@ -1,0 +1,181 @@
+//! One call of a tool, by the definition that was listed.
+//!
+//! Owns: which definition a call is made by, and that it is still the one that was listed; the
+//! roots; the second try when a server does not accept the headers of the first. Never does: speak
+//! the protocol.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{McpProvider, change, roots};
+use crate::mcp::connection::{Connection, RequestOptions};
+use crate::mcp::{calling, headers, message};
+use crate::model::{
+    Era, Event, Fault, Listing, Phase, ToolCall, ToolContext, ToolDefinition, ToolResult,
+};
+
+/// Total bound of a call; the host has its own, smaller one.
+const CALL_TOTAL: Duration = Duration::from_hours(24);
+/// The JSON-RPC error of a request whose headers are not those of its body.
+const HEADER_MISMATCH: i64 = -32020;
+/// The definition a call is made by, and what to say about it.
+#[derive(Default)]
+struct Current {
+    definition: Option<ToolDefinition>,
+    warnings: Vec<String>,
+}
+
+impl McpProvider {
+    /// Calls a tool, and once more when only the headers of the first try were wrong.
+    pub(super) async fn call_tool(
+        &self,
+        connection: &Connection,
+        context: &ToolContext,
+        call: &ToolCall,
+    ) -> Result<ToolResult, Fault> {
+        let tool = call.name.tool();
+        let Current { mut definition, mut warnings } = self.current(connection, tool).await?;
+        self.check_roots(definition.as_ref(), call)?;
+        let mut called = self.attempt(connection, context, call, definition.as_ref()).await;
+        if let Err(fault) = &called
+            && message::error_code(fault) == Some(HEADER_MISMATCH)
+        {
+            // The headers of its arguments may be others by now: look again, and try once more.
+            self.known().listed = None;
+            let listed = self.listing(connection).await?;
+            let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+            if let (Some(before), Some(after)) = (&definition, &fresh) {
+                let (before, after) =
+                    (change::beside_headers(before), change::beside_headers(after));
+                let judged = change::judge(&before, &after, self.spec.drift());
+                warnings.extend(
+                    judged.map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+                );
+            }
+            definition = fresh;
+            called = self.attempt(connection, context, call, definition.as_ref()).await;
+        }
+        let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
+        self.worked.store(true, Ordering::Relaxed);
+        let server = &self.spec.name;
+        if let Some(fault) = self.changed_meanwhile(connection, definition.as_ref()).await {
+            result.fault = Some(fault);
+        }
+        result.warnings.extend(warnings);
+        result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
+        Ok(result)
+    }
+
+    /// The definition a call is made by: listed on this connection, and still the same.
+    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
+        let (listed, earlier) = {
+            let known = self.known();
+            (known.listed.clone(), known.earlier.clone())
+        };
+        let find =
+            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+        let listed = match (listed, earlier) {
+            (Some(listed), _) => listed,
+            // It was started again since the tool was listed: what it offers now counts.
+            (None, Some(earlier)) => {
+                let after = find(&self.listing(connection).await?.listing);
+                return self.unchanged(find(&earlier.listing).as_ref(), after);
+            }
+            // Roots cannot be kept without knowing which arguments are addresses.
+            (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
+            (None, None) => return Ok(Current::default()),
+        };
+        if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
+            // A change that was announced together with the list may still be in the pipe.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        }
+        let before = find(&listed.listing);
+        if connection.tool_list_version() == listed.version {
+            return Ok(Current { definition: before, warnings: Vec::new() });
+        }
+        let after = find(&self.listing(connection).await?.listing);
+        self.unchanged(before.as_ref(), after)
+    }
+
+    /// The definition as it is now, when it may have changed so since it was listed.
+    fn unchanged(
+        &self,
+        before: Option<&ToolDefinition>,
+        after: Option<ToolDefinition>,
+    ) -> Result<Current, Fault> {
+        let warnings = match (before, &after) {
+            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
+                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+            _ => Vec::new(),
+        };
+        Ok(Current { definition: after, warnings })
+    }
+
+    /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
+    async fn changed_meanwhile(
+        &self,
+        connection: &Connection,
+        before: Option<&ToolDefinition>,
+    ) -> Option<Fault> {
+        let before = before?;
+        let listed = self.known().listed.as_ref().map(|l| l.version)?;
+        if connection.tool_list_version() == listed {
+            return None;
+        }
+        let fresh = self.listing(connection).await.ok()?;
+        let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
+        let fault = change::judge(before, after, self.spec.drift()).err()?;
+        Some(fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
+    /// Refuses arguments that point out of the server's roots.
+    pub(super) fn check_roots(
+        &self,
+        definition: Option<&ToolDefinition>,
+        call: &ToolCall,
+    ) -> Result<(), Fault> {
+        let Some(definition) = definition else { return Ok(()) };
+        roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
+            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
+    }
+
+    /// Calls a tool once, by this definition of it.
+    async fn attempt(
+        &self,
+        connection: &Connection,
+        context: &ToolContext,
+        call: &ToolCall,
+        definition: Option<&ToolDefinition>,
+    ) -> Result<ToolResult, Fault> {
+        let headers = match definition {
+            Some(definition) if connection.agreement.era == Era::Modern => {
+                headers::of_call(&definition.input_schema, &call.arguments)
+            }
+            _ => Vec::new(),
+        };
+        let (events, call_id) = (context.events.clone(), context.call_id.clone());
+        let options = RequestOptions {
+            idle: context.idle_limit,
+            total: CALL_TOTAL,
+            cancel: context.cancel.clone(),
+            progress: Some(Arc::new(move |progress| {
+                events.emit(Event::Progress {
+                    call_id: call_id.clone(),
+                    progress: progress.done,
+                    total: progress.total,
+                    message: progress.message,
+                });
+            })),
+            headers,
+            log_level: self.log_level(),
+            phase: Phase::Call,
+            call: Some(context.call_id.clone()),
+        };
+        let as_task = calling::wants_task(connection, definition);
+        calling::call(connection, call.name.tool(), &call.arguments, as_task, &options).await
+    }
+}

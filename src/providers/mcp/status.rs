@@ -1,0 +1,90 @@
+//! What is known about a server, and whether it still answers.
+//!
+//! Owns: putting together what the connection, the newest lists and the past say. Never does: keep
+//! any of it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{McpProvider, endpoint};
+use crate::mcp::connection::{Connection, RequestOptions};
+use crate::model::{Circuit, Era, FaultKind, Phase, ServerState, ServerStatus};
+use crate::provider::{Server, ToolProvider as _};
+use crate::util::process::resident_memory;
+
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(10);
+
+#[async_trait]
+impl Server for McpProvider {
+    fn status(&self) -> ServerStatus {
+        let known = self.known();
+        let connection = known.connection.as_deref();
+        let agreement = connection.map(|c| &c.agreement);
+        let vitals = connection.map(Connection::vitals).unwrap_or_default();
+        let state = match (&known.state, connection.and_then(Connection::closed)) {
+            (Some(ServerState::Ready), Some(fault)) => ServerState::Failed(fault),
+            (Some(state), _) => state.clone(),
+            (None, _) => ServerState::Idle,
+        };
+        let alive = matches!(state, ServerState::Ready);
+        ServerStatus {
+            name: self.spec.name.clone(),
+            description: self.spec.description.clone(),
+            state,
+            transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
+            endpoint: self.endpoint_text(),
+            confinement: endpoint::confinement(&self.spec, &self.setup),
+            era: agreement.map(|a| a.era),
+            protocol: agreement.map(|a| a.version.clone()),
+            supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),
+            server_info: agreement.and_then(|a| a.server_info.clone()),
+            capabilities: agreement.map(|a| a.capabilities.clone()),
+            instructions: agreement.and_then(|a| a.instructions.clone()),
+            pid: vitals.pid.filter(|_| alive),
+            memory: vitals.pid.filter(|_| alive).and_then(resident_memory),
+            connect: connection.map(|c| c.connect_time),
+            ping: known.ping,
+            tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
+            resources: known.counts.resources,
+            prompts: known.counts.prompts,
+            starts: known.health.starts(),
+            uptime: known.health.uptime().filter(|_| alive),
+            last_error: known.health.last(),
+            weight: None,
+            circuit: Circuit::Closed,
+            warnings: connection.map(Connection::doubts).unwrap_or_default(),
+            stderr_tail: vitals.stderr_tail,
+        }
+    }
+
+    async fn check(&self) -> ServerStatus {
+        if let Ok(connection) = self.connection().await {
+            let options = RequestOptions::within(PING, PING, Phase::Handshake);
+            let method = match connection.agreement.era {
+                Era::Legacy => "ping",
+                Era::Modern => "server/discover",
+            };
+            let asked = Instant::now();
+            match connection.request(method, json!({}), &options).await {
+                Ok(_) => self.known().ping = Some(asked.elapsed()),
+                // A well-formed no is a sign of life too.
+                Err(fault) if fault.kind() == FaultKind::Tool => {
+                    self.known().ping = Some(asked.elapsed());
+                }
+                Err(fault) => {
+                    self.known().health.failed(&fault);
+                    return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
+                }
+            }
+            if let Err(fault) = self.list().await {
+                connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
+            }
+            self.count_offers(&connection).await;
+        }
+        self.status()
+    }
+}
