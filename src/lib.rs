@@ -54,6 +54,7 @@
 //! | masker | takes known secrets out of whatever is recorded or shown |
 //! | nested call | a call that a tool makes as part of its own |
 //! | member | a provider inside the host, with what is remembered of it |
+//! | offer | what a server has beside tools: a prompt, a resource, a template of addresses |
 //! | place | file, line and column |
 //! | policy | rules about calls: allow, ask, deny |
 //! | preview | the exact request of a call that is not made |

@@ -123,13 +123,11 @@ pub(super) fn load(
 /// What is configured now, as far as pins are bound to it.
 fn known(configuration: &Configuration, masker: &Masker) -> Known {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
-    let mut real = |path: &PathBuf| match files.get(path) {
-        Some(known) => known.clone(),
-        None => {
-            let real = path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
-            files.insert(path.clone(), real.clone());
-            real
-        }
+    let mut real = |path: &PathBuf| {
+        let known = files.entry(path.clone()).or_insert_with(|| {
+            path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string()
+        });
+        known.clone()
     };
     let servers = configuration.servers.iter().map(|server| {
         let endpoint = masker.text(&identity(&server.endpoint));
@@ -137,6 +135,10 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
         (server.name.clone(), Owner { file, endpoint, drift: server.drift() })
     });
     let servers = servers.collect();
+    // A file that lost its last tool is still one whose tools were pinned.
+    for file in &configuration.files {
+        real(&file.path);
+    }
     for tool in &configuration.tools {
         if let Origin::File(place) = &tool.definition.origin {
             real(&place.file);

@@ -73,7 +73,7 @@ pub fn lines(changes: &[Change], most: usize) -> Vec<String> {
     let hidden = all.len().saturating_sub(most);
     if hidden > 1 {
         all.truncate(most);
-        all.push(format!("({} more lines)", hidden));
+        all.push(format!("({hidden} more lines)"));
     }
     all
 }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_long_difference_is_cut_and_says_so() {
-        let text = |word: &str| (0..500).map(|n| format!("{word} {n}\n")).collect::<String>();
+        let text = |word: &str| format!("{word}\n").repeat(500);
         let change = Change {
             part: "description",
             before: Some(text("old")),

@@ -59,11 +59,11 @@ pub async fn begin(context: &Context, servers: &[String]) -> Result<(Format, Ass
 ///
 /// # Errors
 /// What could not be listed, after everything has been printed.
-pub fn print<T>(context: &Context, format: Format, shown: Shown, all: &Offerings<T>) -> Outcome {
+pub fn print<T>(context: &Context, format: Format, shown: &Shown, all: &Offerings<T>) -> Outcome {
     let door = &context.door;
     match format {
         Format::Json | Format::Yaml => {
-            door.value(format, &views::listing(shown.field, shown.json, all))?;
+            door.value(format, &views::listing(shown.field, &shown.json, all))?;
         }
         Format::Names => {
             let mut page = Page::default();

@@ -58,7 +58,9 @@ impl Selection {
                 selection.whole.insert(name.clone());
             } else if let Some(server) = pinned_at(pins, name) {
                 selection.tools.insert(name.clone());
-                selection.asked.extend(server.map(str::to_owned));
+                selection.asked.insert(server.to_owned());
+            } else if pins.internal().any(|pinned| pinned == name) {
+                selection.tools.insert(name.clone());
             } else {
                 let tool = assembly.host.find(name, servers).await?;
                 selection.tools.insert(tool.name.full());
@@ -108,15 +110,12 @@ impl Selection {
     }
 }
 
-/// Where a name is pinned: at a server, or (`Some(None)`) as an internal tool.
-fn pinned_at<'p>(pins: &'p Pins, name: &str) -> Option<Option<&'p str>> {
-    if pins.internal().any(|pinned| pinned == name) {
-        return Some(None);
-    }
+/// The server at which a tool of this name is pinned.
+fn pinned_at<'p>(pins: &'p Pins, name: &str) -> Option<&'p str> {
     let mut servers = pins.servers();
     let owner = servers.find(|(server, group)| {
         let tool = name.strip_prefix(server).and_then(|rest| rest.strip_prefix('-'));
         tool.is_some_and(|tool| group.tools.contains_key(tool))
     });
-    owner.map(|(server, _)| Some(server))
+    owner.map(|(server, _)| server)
 }

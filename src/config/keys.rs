@@ -318,6 +318,7 @@ pub const AUTH: &[KeyWord] = &[
         r#"{"type":"integer","minimum":1,"maximum":65535}"#,
         "oauth: the port of 127.0.0.1 a login ends at; default: any.",
     ),
+    key("dpop", BOOL, "oauth: take only tokens that are bound to a key (DPoP)."),
     key("private_key", TEXT, "client_credentials: a key in PEM, as ${file:PATH}."),
     key(
         "algorithm",

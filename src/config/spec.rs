@@ -343,7 +343,7 @@ pub enum AuthSpec {
         /// The port a login ends at.
         redirect_port: Option<u16>,
         /// What is asked for.
-        asks: OAuthAsks,
+        asks: Box<OAuthAsks>,
     },
     /// As a program (OAuth, client credentials).
     ClientCredentials {
@@ -354,7 +354,7 @@ pub enum AuthSpec {
         /// Where tokens are given, when that is not to be found out.
         token_url: Option<url::Url>,
         /// What is asked for.
-        asks: OAuthAsks,
+        asks: Box<OAuthAsks>,
     },
 }
 
@@ -365,6 +365,8 @@ pub struct OAuthAsks {
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken.
     pub issuer: Option<url::Url>,
+    /// Only tokens that are bound to a key are taken (DPoP).
+    pub dpop: bool,
 }
 
 /// How a program proves which client it is.

@@ -29,7 +29,10 @@ impl ToolHost {
             let (outcome, others) = match self.call_once(&request, nesting, &skipped).await {
                 Ok(done) => done,
                 Err(fault) => {
-                    let Some(mut earlier) = earlier else { return Err(fault) };
+                    let interrupted = matches!(fault.kind(), FaultKind::Interrupted(_));
+                    let Some(mut earlier) = earlier.filter(|_| !interrupted) else {
+                        return Err(fault);
+                    };
                     let line = format!("and no other server took the call: {fault}");
                     earlier.result = earlier.result.map_err(|failed| failed.detail(line));
                     return Ok(earlier);

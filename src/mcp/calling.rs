@@ -26,7 +26,7 @@ pub async fn call(
     let named = |fault: Fault| connection.named(fault, Phase::Call);
     let mut params = params(tool, arguments);
     if as_task {
-        params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE.as_millis() as u64 }));
+        params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE }));
     }
     let Settled { result, raw } =
         rounds::request(connection, "tools/call", params, options).await?;

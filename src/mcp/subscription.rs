@@ -126,7 +126,8 @@ impl Subscription<'_> {
                 let refused = self.missing(&given);
                 if given == Wanted::default() {
                     let fault = Fault::tool("the server accepted none of the subscriptions")
-                        .details(refused.into_iter().map(|what| format!("not told: {what}")));
+                        .details(refused.into_iter().map(|what| format!("not told: {what}")))
+                        .hint("it tells when other resources change, or none");
                     return Some(Ended::Refused(self.named(fault)));
                 }
                 *accepted = Some(given);
@@ -153,13 +154,11 @@ impl Subscription<'_> {
 
     /// Whether news belongs to the subscription with this id.
     fn is_ours(&self, news: &News, id: &Value) -> bool {
-        match &news.subscription {
-            Some(subscription) => same_id(subscription, id),
-            None => {
-                self.connection.doubt("it told a change without naming the subscription");
-                false
-            }
-        }
+        let Some(subscription) = &news.subscription else {
+            self.connection.doubt("it told a change without naming the subscription");
+            return false;
+        };
+        same_id(subscription, id)
     }
 
     /// What of the wanted is not in what the server gives.
@@ -188,14 +187,13 @@ impl Subscription<'_> {
                 let text = "the server ended the subscription before it acknowledged it";
                 Ended::Broken(self.named(Fault::protocol(text)))
             }
-            Ok(Err(fault)) => Ended::Broken(self.named(fault)),
             // A well-formed no to what is asked; later it is a stream that ended badly.
             Err(fault) if fault.kind() == FaultKind::Tool && !agreed => {
                 let unknown = error_code(&fault) == Some(-32601);
                 let fault = if unknown { unknown_method(&fault) } else { fault };
                 Ended::Refused(self.named(fault))
             }
-            Err(fault) => Ended::Broken(self.named(fault)),
+            Ok(Err(fault)) | Err(fault) => Ended::Broken(self.named(fault)),
         }
     }
 

@@ -17,8 +17,8 @@ use super::rounds::Rounds;
 use crate::model::{Event, Fault, FaultKind, JsonObject, LogLevel, Phase, Signal, ToolResult};
 use crate::util::units::show_duration;
 
-/// How long a server is asked to keep a task and its result.
-pub const TIME_TO_LIVE: Duration = Duration::from_hours(1);
+/// How long a server is asked to keep a task and its result, in milliseconds: one hour.
+pub const TIME_TO_LIVE: u64 = 3_600_000;
 /// How often a server is asked that names no interval.
 const POLL: Duration = Duration::from_millis(500);
 /// The shortest and the longest interval that a server may name.

@@ -80,16 +80,21 @@ where
         biased;
         () = cancel.cancelled() => Ended::Stopped,
         () = &mut down => Ended::Server,
-        () = &mut up => {
-            // What it has been asked before is still answered.
-            let _late = timeout(LAST_ANSWERS, &mut down).await;
-            Ended::Client
-        }
+        () = &mut up => Ended::Client,
         _ = process.exited() => {
             let _held = timeout(DRAIN, &mut down).await;
             Ended::Server
         }
     };
+    let mut alone = None;
+    if matches!(ended, Ended::Client) {
+        // What it has been asked before is still answered.
+        let last = async {
+            (&mut down).await;
+            process.exited().await
+        };
+        alone = timeout(LAST_ANSWERS, last).await.ok().and_then(Result::ok);
+    }
     let status = process.end(GRACE).await;
     let _held = timeout(DRAIN, words).await;
     let how = status.map_or_else(|| "did not end".to_owned(), show_exit);
@@ -98,11 +103,15 @@ where
         Ended::Server => format!("the process {how}"),
         Ended::Stopped => format!("ended by toolhost; the process {how}"),
     });
-    match (ended, status) {
-        (Ended::Server, Some(status)) if !status.success() => {
-            Err(Fault::unreachable(format!("the process {how}")))
-        }
-        _ => Ok(()),
+    // How it ends when we end it is not its fault.
+    let by_itself = match ended {
+        Ended::Server => status,
+        Ended::Client => alone,
+        Ended::Stopped => None,
+    };
+    match by_itself.filter(|status| !status.success()) {
+        Some(_) => Err(Fault::unreachable(format!("the process {how}"))),
+        None => Ok(()),
     }
 }
 

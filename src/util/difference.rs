@@ -106,7 +106,7 @@ mod tests {
             let all = hunks(&old, &new, 100);
             let side = |not: Mark| -> String {
                 let lines = all.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark != not);
-                lines.map(|line| format!("{}\n", line.text)).collect()
+                lines.flat_map(|line| [line.text.as_str(), "\n"]).collect()
             };
             if old == new {
                 prop_assert!(all.is_empty());

@@ -321,7 +321,7 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
         "+Wipe first.",
         "secret_*",
         "file://",
-        "20.0 s a call",
+        "20 s a call",
         "none",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");

@@ -172,8 +172,8 @@ mod tests {
         Ask::Form { message: "Your name?".to_owned(), schema }
     }
 
-    fn rule(text: Value) -> Rule {
-        Rule::of(Answer::Content(text.as_object().unwrap().clone()), "answers.yaml:1")
+    fn rule(content: &Value) -> Rule {
+        Rule::of(Answer::Content(content.as_object().unwrap().clone()), "answers.yaml:1")
     }
 
     async fn asked(rules: Vec<Rule>, asks: &[Ask]) -> (Vec<Reply>, String) {
@@ -191,10 +191,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_rule_that_is_left_answers_with_defaults_filled_in() {
-        let once = Rule { uses: Some(1), ..rule(json!({ "name": "Ada" })) };
+        let once = Rule { uses: Some(1), ..rule(&json!({ "name": "Ada" })) };
         let elsewhere =
-            Rule { server: Some("other*".to_owned()), ..rule(json!({ "name": "Eve" })) };
-        let rest = Rule { message: Some("*name*".to_owned()), ..rule(json!({ "name": "Bob" })) };
+            Rule { server: Some("other*".to_owned()), ..rule(&json!({ "name": "Eve" })) };
+        let rest = Rule { message: Some("*name*".to_owned()), ..rule(&json!({ "name": "Bob" })) };
         let (replies, _) = asked(vec![elsewhere, once, rest], &[form(), form(), form()]).await;
         let expected = |name: &str| Reply::Accept(json!({ "size": 3, "name": name }));
         assert_eq!(replies, [expected("Ada"), expected("Bob"), expected("Bob")]);
@@ -202,7 +202,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_does_not_fit_is_not_sent() {
-        let (replies, told) = asked(vec![rule(json!({ "size": "big" }))], &[form()]).await;
+        let (replies, told) = asked(vec![rule(&json!({ "size": "big" }))], &[form()]).await;
         assert_eq!(replies, [Reply::Nobody]);
         assert!(told.contains("answers.yaml:1") && told.contains("name: is required"), "{told}");
         let (replies, told) = asked(vec![Rule::of(Answer::Defaults, "--answers")], &[form()]).await;

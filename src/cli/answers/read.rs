@@ -121,9 +121,8 @@ fn answer(node: &Node) -> Result<Answer, Problem> {
             return Err(Problem::error(words).at(node.place_of(key)));
         }
     };
-    let yes = |answer: Answer| match value.as_bool()? {
-        true => Ok(answer),
-        false => Err(value.expected("true")),
+    let yes = |answer: Answer| {
+        if value.as_bool()? { Ok(answer) } else { Err(value.expected("true")) }
     };
     match key.text.as_str() {
         "content" => match value.to_json() {

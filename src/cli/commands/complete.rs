@@ -14,10 +14,11 @@ use crate::model::{Completion, CompletionQuery, Reference};
 
 /// Show what an argument of a prompt or of a resource template may be.
 ///
-/// The values are the server's, one a line. JSON: {"values": [...], "total", "has_more"}.
+/// The values are the server's, one a line.
 #[derive(Debug, Args)]
+#[command(after_help = "JSON: {\"values\": [...], \"total\", \"has_more\"}")]
 pub struct CompleteArgs {
-    /// A prompt, or a template of addresses such as 'demo://notes/{name}'
+    /// A prompt, or a template of addresses as `resources list --templates` shows it
     #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
     pub reference: String,
     /// The argument

@@ -48,6 +48,9 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),
         _ => {
             let mut page = views::tool::page(&tool, &decision, door.width());
+            if !found.is_empty() {
+                page.gap();
+            }
             page.append(views::findings::page(&found, door.width()));
             door.page(&page)
         }

@@ -122,7 +122,7 @@ fn verdict(report: &Report, strict_new: bool, incomplete: Option<Fault>) -> Opti
         counts.push(plural(report.servers.len(), "server changed", "servers changed"));
     }
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
-    if counts.is_empty() || !answered {
+    if counts.is_empty() || (incomplete.is_some() && !answered) {
         return incomplete;
     }
     let fault = Fault::new(FaultKind::Check, counts.join(", "))

@@ -21,12 +21,12 @@ pub(super) async fn fill_in(talk: &Talk, who: &str, schema: &Value) -> Reply {
         Ok(form) => form,
         Err(why) => {
             let words = format!("This cannot be asked, so it is declined: {why}.");
-            talk.show(Page::from(Line::of(Label::Warning, words)));
+            talk.show(&Page::from(Line::of(Label::Warning, words)));
             return Reply::Decline;
         }
     };
     if form.fields.iter().any(|field| field.secret) {
-        talk.show(view::secret_warning(who));
+        talk.show(&view::secret_warning(who));
     }
     if !form.fields.is_empty() {
         let count = form.fields.len();
@@ -51,7 +51,7 @@ pub(super) async fn fill_in(talk: &Talk, who: &str, schema: &Value) -> Reply {
             }
         }
         let faults = form.faults(&answer).await;
-        talk.show(view::review(&form, &answer, &faults));
+        talk.show(&view::review(&form, &answer, &faults));
         let rest = if faults.is_empty() {
             "s to send, e to edit, d to decline, c to cancel"
         } else {

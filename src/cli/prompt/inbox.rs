@@ -40,17 +40,17 @@ impl Inbox for TerminalInbox {
         let who = question.server.as_str();
         match &question.ask {
             Ask::Form { message, schema } => {
-                talk.show(view::heading(&question, message));
+                talk.show(&view::heading(&question, message));
                 form::fill_in(&talk, who, schema).await
             }
             Ask::Open { message, url } => {
-                talk.show(view::heading(&question, message));
-                talk.show(view::address(url));
+                talk.show(&view::heading(&question, message));
+                talk.show(&view::address(url));
                 visit(&talk, who).await
             }
             Ask::Sample { params } => {
-                talk.show(view::heading(&question, "Write what a model would answer."));
-                talk.show(view::conversation(params));
+                talk.show(&view::heading(&question, "Write what a model would answer."));
+                talk.show(&view::conversation(params));
                 write(&talk, who).await
             }
         }
@@ -116,11 +116,11 @@ async fn write(talk: &Talk, who: &str) -> Reply {
     for _ in 0..PATIENCE {
         let text = lines(talk).await;
         if text.is_empty() {
-            talk.show(Page::from(Line::of(Label::Warning, "Nothing was written.")));
+            talk.show(&Page::from(Line::of(Label::Warning, "Nothing was written.")));
         } else {
             let mut page = Page::from(Line::of(Label::Dim, "This will be sent:"));
             page.text(Label::Plain, 2, &text);
-            talk.show(page);
+            talk.show(&page);
         }
         let send = choices(
             &format!("Send it to '{who}'?"),

@@ -13,7 +13,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Hidden, terminal};
-use crate::cli::output::{Door, Page};
+use crate::cli::output::{Door, Line, Page};
 
 /// The longest line that is read.
 const MAX_LINE: usize = 64 * 1024;
@@ -61,7 +61,7 @@ impl Talk {
         let typed = self.ask(page).await;
         drop(hidden);
         // The line break that ended it was not shown either.
-        self.show(Page::from(crate::cli::output::Line::default()));
+        self.show(&Page::from(Line::default()));
         typed
     }
 
@@ -82,9 +82,9 @@ impl Talk {
     }
 
     /// Shows a page.
-    pub(super) fn show(&self, page: Page) {
+    pub(super) fn show(&self, page: &Page) {
         // A terminal that cannot be written cannot be read either, which is noticed next.
-        let _gone = self.door.show(&page, &mut &*self.terminal);
+        let _gone = self.door.show(page, &mut &*self.terminal);
     }
 }
 

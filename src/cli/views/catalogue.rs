@@ -177,7 +177,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
     let fault =
         Fault::partial(message).details(incomplete.iter().flat_map(|server| match &server.fault {
             Some(fault) => evidence(fault, shared.is_none()),
-            None => vec![format!("server '{}': some of its tools are missing", server.name)],
+            None => vec![format!("server '{}': some of what it lists is missing", server.name)],
         }));
     Some(match shared {
         Some(hint) => fault.hint(hint),

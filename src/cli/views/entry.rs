@@ -206,9 +206,7 @@ fn pinned(report: &Report) -> String {
     for (state, what) in [(State::Changed, "changed"), (State::Gone, "gone"), (State::New, "new")] {
         match report.count(state) {
             0 => {}
-            count => {
-                words.extend([", ".to_owned(), count.to_string(), " ".to_owned(), what.to_owned()])
-            }
+            count => words = format!("{words}, {count} {what}"),
         }
     }
     if !parts.is_empty() {

@@ -34,7 +34,7 @@ pub fn resources(items: &[&Resource], width: Option<usize>) -> Page {
             Line::of(Label::Dim, &item.server),
             Line::plain(item.mime_type.as_deref().unwrap_or_default()),
             Line::plain(item.size.map(show_size).unwrap_or_default()),
-            Line::plain(about(&item.title, &item.description, &item.name)),
+            Line::plain(about(item.title.as_deref(), item.description.as_deref(), &item.name)),
         ]);
     }
     table.layout(width)
@@ -53,7 +53,7 @@ pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> Page {
             Line::of(Label::Name, &item.template),
             Line::of(Label::Dim, &item.server),
             Line::plain(item.mime_type.as_deref().unwrap_or_default()),
-            Line::plain(about(&item.title, &item.description, &item.name)),
+            Line::plain(about(item.title.as_deref(), item.description.as_deref(), &item.name)),
         ]);
     }
     table.layout(width)
@@ -75,14 +75,14 @@ pub fn prompts(items: &[&Prompt], width: Option<usize>) -> Page {
         table.row([
             Line::of(Label::Name, item.name.full()),
             Line::plain(arguments.join(" ")),
-            Line::plain(about(&item.description, &item.title, "")),
+            Line::plain(about(item.description.as_deref(), item.title.as_deref(), "")),
         ]);
     }
     table.layout(width)
 }
 
-fn about(first: &Option<String>, second: &Option<String>, name: &str) -> String {
-    let said = first.as_deref().or(second.as_deref()).unwrap_or(name);
+fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
+    let said = first.or(second).unwrap_or(name);
     text::shorten(&first_sentence(said), MAX_DESCRIPTION).into_owned()
 }
 
@@ -142,7 +142,7 @@ fn raw(text: &serde_json::value::RawValue) -> Value {
 }
 
 /// A whole list in JSON: the items under `field`, the servers that were asked, and findings.
-pub fn listing<T>(field: &str, items: Vec<Value>, asked: &Offerings<T>) -> Value {
+pub fn listing<T>(field: &str, items: &[Value], asked: &Offerings<T>) -> Value {
     let server = |server: &ServerListing| {
         let status = match (&server.fault, server.partial) {
             (Some(_), _) => "failed",

@@ -26,7 +26,6 @@ pub fn json(outcome: &CallOutcome) -> Value {
             "source": definition.source.as_str(),
             "server": server(definition),
             "duration_ms": millis(metadata.duration),
-            "waited_ms": millis(metadata.waited),
             "connect_ms": metadata.connect.map(millis),
             "attempts": metadata.attempts,
             "protocol": metadata.protocol,
@@ -34,6 +33,11 @@ pub fn json(outcome: &CallOutcome) -> Value {
     });
     if let (Some(routing), Some(fields)) = (&metadata.routing, value["metadata"].as_object_mut()) {
         fields.insert("routing".to_owned(), routing_json(routing));
+    }
+    if !metadata.waited.is_zero()
+        && let Some(fields) = value.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        fields.insert("waited_ms".to_owned(), millis(metadata.waited));
     }
     if let Some(fields) = value.as_object_mut() {
         if !result.warnings.is_empty() {
@@ -158,7 +162,6 @@ mod tests {
             "source": "mcp",
             "server": "s",
             "duration_ms": 1.234,
-            "waited_ms": 0.0,
             "connect_ms": 20.0,
             "attempts": 1,
             "protocol": "2025-11-25"

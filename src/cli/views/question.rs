@@ -166,12 +166,11 @@ pub fn conversation(params: &Value) -> Page {
         let content = message.get("content").unwrap_or(&Value::Null);
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
         for block in blocks.iter().take(MESSAGES) {
-            match block.get("text").and_then(Value::as_str) {
-                Some(text) => said(&mut page, Label::Plain, text),
-                None => {
-                    let kind = block.get("type").and_then(Value::as_str).unwrap_or("something");
-                    page.push(Line::of(Label::Dim, format!("[{}]", shorten(kind, 40))).indented(2));
-                }
+            if let Some(text) = block.get("text").and_then(Value::as_str) {
+                said(&mut page, Label::Plain, text);
+            } else {
+                let kind = block.get("type").and_then(Value::as_str).unwrap_or("something");
+                page.push(Line::of(Label::Dim, format!("[{}]", shorten(kind, 40))).indented(2));
             }
         }
     }

@@ -218,6 +218,9 @@ pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usiz
         page.paragraph(Label::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
     }
     if let Some(entry) = entry {
+        if !entry.instructions.is_empty() {
+            page.gap();
+        }
         page.append(super::findings::page(entry.instructions, width));
     }
     if let Some(capabilities) = &server.capabilities {

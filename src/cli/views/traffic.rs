@@ -52,13 +52,15 @@ pub fn page(traffic: &Traffic, since: Duration, look: Look) -> Page {
         let more = plural(hidden, "more line", "more lines");
         page.push(Line::of(Label::Dim, format!("… {more}, -v shows all")).indented(4));
     }
-    fitted(page, look)
+    // What is said in words is evidence, and its end as good as its beginning.
+    let words = !matches!(traffic.what, Passed::Message { .. } | Passed::Head { .. });
+    fitted(page, look.verbose || words, look.width)
 }
 
-/// Every line as wide as the terminal at most.
-fn fitted(page: Page, look: Look) -> Page {
-    let Some(width) = look.width else { return page };
-    if look.verbose {
+/// Every line as wide as the terminal at most; `whole` keeps all of it.
+fn fitted(page: Page, whole: bool, width: Option<usize>) -> Page {
+    let Some(width) = width else { return page };
+    if whole {
         return page.broken(width);
     }
     let mut cut = Page::default();
@@ -78,7 +80,13 @@ fn headline(traffic: &Traffic, since: Duration, look: Look) -> Line {
             let (label, what) = named(glance);
             let line = line.then(Label::Plain, arrow(*direction)).then(label, what);
             let line = timed(line, *latency);
-            line.then(Label::Dim, format!("  {}", show_size(bytes.len() as u64)))
+            let line = line.then(Label::Dim, format!("  {}", show_size(bytes.len() as u64)));
+            match glance {
+                Glance::Answer { method: Some(method), .. } => {
+                    line.then(Label::Dim, format!("  of {method}"))
+                }
+                _ => line,
+            }
         }
         Passed::Head { direction, line: head, headers, latency } => {
             let failed = *direction == Direction::Received && head.starts_with(['4', '5']);
@@ -130,11 +138,10 @@ fn first(text: &str, look: Look) -> String {
 fn named(glance: &Glance) -> (Label, String) {
     match glance {
         Glance::Request { id, method } => (Label::Heading, format!("{method} #{}", number(id))),
-        Glance::Answer { id, method, error } => {
+        Glance::Answer { id, error, .. } => {
             let what = if *error { "error" } else { "result" };
             let label = if *error { Label::Error } else { Label::Good };
-            let of = method.as_ref().map(|method| format!(" of {method}")).unwrap_or_default();
-            (label, format!("{what} #{}{of}", number(id)))
+            (label, format!("{what} #{}", number(id)))
         }
         Glance::Notification { method } => (Label::Heading, method.clone()),
         Glance::Unknown => (Label::Error, "not a message".to_owned()),
@@ -247,7 +254,7 @@ mod tests {
               }
             }
              12.3 ms notes ← 500 Internal Server Error  850 µs  text/event-stream
-             12.3 ms notes ← result #3 of tools/call  12 ms  20 B
+             12.3 ms notes ← result #3  12 ms  20 B  of tools/call
             {
               "id": 3,
               "result": {}

@@ -101,7 +101,7 @@ fn login(node: &Node) -> Result<AuthSpec, Problem> {
         client_secret,
         client_metadata_url,
         redirect_port,
-        asks: asks(node)?,
+        asks: Box::new(asks(node)?),
     })
 }
 
@@ -130,7 +130,7 @@ fn program(node: &Node) -> Result<AuthSpec, Problem> {
         return Err(Problem::error(format!("this is no algorithm; {known}")).at(algorithm.place()));
     }
     let token_url = address(node, "token_url")?;
-    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: asks(node)? })
+    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: Box::new(asks(node)?) })
 }
 
 fn asks(node: &Node) -> Result<OAuthAsks, Problem> {
@@ -140,7 +140,8 @@ fn asks(node: &Node) -> Result<OAuthAsks, Problem> {
     };
     let scopes =
         scopes.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect();
-    Ok(OAuthAsks { scopes, issuer: address(node, "issuer")? })
+    let dpop = find(node, "dpop").map_or(Ok(false), Node::as_bool)?;
+    Ok(OAuthAsks { scopes, issuer: address(node, "issuer")?, dpop })
 }
 
 /// The value of a key, in any of its spellings.
@@ -208,5 +209,81 @@ pub fn check_transport(url: &Url, sends_secrets: bool, at: &Node, findings: &mut
     };
     if url.scheme() == "http" && sends_secrets && !local {
         findings.warn(at.place(), "credentials are sent unencrypted; use https");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+    use crate::config::LoadRequest;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::load::load;
+    use crate::config::spec::{Endpoint, Trust};
+
+    /// What an entry with these keys says, whether it is asked about, and what is wrong with it.
+    fn read(keys: &str) -> (AuthSpec, bool, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAA==\n").unwrap();
+        let file = dir.path().join("mcp.yaml");
+        std::fs::write(&file, format!("a:\n  url: https://a.example/mcp\n{keys}")).unwrap();
+        let request = LoadRequest { servers: vec![file], ..LoadRequest::default() };
+        let loaded = load(&request, &[], &FixedEnvironment::default());
+        let problems = loaded.problems.iter().map(|problem| problem.message.clone()).collect();
+        let Some(server) = loaded.servers.into_iter().next() else {
+            return (AuthSpec::None, false, problems);
+        };
+        let asks = matches!(server.trust, Trust::Ask(_));
+        let Endpoint::Http { auth, .. } = server.endpoint else { panic!("another endpoint") };
+        (auth, asks, problems)
+    }
+
+    #[test]
+    fn nothing_no_and_a_login_are_three_things() {
+        assert!(matches!(read("").0, AuthSpec::Unset));
+        for no in ["  auth: none\n", "  auth: { type: none }\n", "  oauth: false\n"] {
+            assert!(matches!(read(no).0, AuthSpec::None), "{no}");
+        }
+        for login in ["  auth: { type: oauth }\n", "  oauth: {}\n"] {
+            assert!(matches!(read(login).0, AuthSpec::OAuth { .. }), "{login}");
+        }
+    }
+
+    #[test]
+    fn the_spellings_of_others_are_understood() {
+        let keys =
+            "  oauth: { clientId: me, clientSecret: hunter2, scope: a b, callbackPort: 7 }\n";
+        let (auth, _, _) = read(keys);
+        let AuthSpec::OAuth { client_id, client_secret, redirect_port, asks, .. } = auth else {
+            panic!("no login")
+        };
+        assert_eq!(client_id.as_deref(), Some("me"));
+        assert_eq!(client_secret.unwrap().expose_secret(), "hunter2");
+        assert_eq!((redirect_port, asks.scopes), (Some(7), vec!["a".to_owned(), "b".to_owned()]));
+    }
+
+    #[test]
+    fn a_program_has_a_secret_or_a_key() {
+        let keys = "  auth: { type: client_credentials, client_id: me, private_key: \"${file:key.pem}\", algorithm: ES256, issuer: \"https://as.example\" }\n";
+        let (auth, _, problems) = read(keys);
+        assert!(problems.is_empty(), "{problems:?}");
+        let AuthSpec::ClientCredentials { proof: ClientProof::Key { pem, algorithm }, .. } = auth
+        else {
+            panic!("no key")
+        };
+        assert!(pem.expose_secret().starts_with("-----BEGIN PRIVATE KEY-----\n"));
+        assert_eq!(algorithm.as_deref(), Some("ES256"));
+        for (wrong, says) in [
+            ("client_id: me", "either 'client_secret' or 'private_key'"),
+            ("client_secret: x", "needs 'client_id'"),
+            ("client_id: me, client_secret: \" \"", "'client_secret' is empty"),
+            ("client_id: me, client_secret: x, algorithm: none", "no algorithm"),
+            ("client_id: me, client_secret: x, token_url: \"file:///x\"", "no http or https"),
+        ] {
+            let (_, _, problems) =
+                read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));
+            assert!(problems.iter().any(|problem| problem.contains(says)), "{wrong}: {problems:?}");
+        }
     }
 }

@@ -15,7 +15,8 @@ const SHOWN: usize = 20;
 impl ToolHost {
     /// The server that has the resource with this address.
     pub(super) async fn owner(&self, uri: &str, servers: &[String]) -> Result<String, Fault> {
-        if let [server] = servers {
+        // A profile hides by names, which only a list tells.
+        if let ([server], None) = (servers, &self.profile) {
             self.offers_of(server)?;
             return Ok(server.clone());
         }

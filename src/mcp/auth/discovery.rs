@@ -13,6 +13,7 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::Settings;
+use super::dpop::{ALGORITHM, ProofKey};
 use super::fault::translate;
 use super::http::AuthHttp;
 use crate::model::Fault;
@@ -103,15 +104,72 @@ impl Found {
             == Some(true)
     }
 
+    /// A new key for tokens of this server, when tokens have to be bound to one.
+    ///
+    /// # Errors
+    /// When the authorization server does not know such tokens.
+    pub(super) fn bind(
+        &self,
+        settings: &Settings,
+        http: &AuthHttp,
+    ) -> Result<Option<Arc<ProofKey>>, Fault> {
+        if !settings.dpop {
+            return Ok(None);
+        }
+        let known = self.metadata.additional_fields.get("dpop_signing_alg_values_supported");
+        let known = known.and_then(|known| known.as_array());
+        if !known.into_iter().flatten().any(|known| known == ALGORITHM) {
+            return Err(Fault::auth(format!(
+                "{} does not know DPoP with {ALGORITHM}",
+                self.issuer
+            ))
+            .hint("take 'dpop' out of the entry"));
+        }
+        let key = Arc::new(ProofKey::generate()?);
+        http.bind(self.token_endpoint()?, &key, &settings.clock);
+        Ok(Some(key))
+    }
+
+    /// The scopes to ask for: what has to be asked for, or else what the server says, and more.
+    pub(super) async fn select(&self, scopes: Scopes) -> Vec<String> {
+        let mut selected = scopes.only;
+        if selected.is_empty() {
+            selected = self.manager.select_initial_scopes(&[]).await;
+        }
+        selected = union(&selected, &scopes.more);
+        self.add_offline_access(&mut selected);
+        selected
+    }
+
     /// Adds `offline_access` when the authorization server knows it: without, some give nothing
     /// that renews a token.
-    pub(super) fn add_offline_access(&self, scopes: &mut Vec<String>) {
+    fn add_offline_access(&self, scopes: &mut Vec<String>) {
         const OFFLINE: &str = "offline_access";
         let known = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
         if known && !scopes.is_empty() && !scopes.iter().any(|scope| scope == OFFLINE) {
             scopes.push(OFFLINE.to_owned());
         }
     }
+}
+
+/// What is wished for.
+#[derive(Default)]
+pub(super) struct Scopes {
+    /// This and nothing else; empty leaves it to the server.
+    pub only: Vec<String>,
+    /// This too.
+    pub more: Vec<String>,
+}
+
+/// All of `first`, and what `second` has beside it.
+pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for scope in first.iter().chain(second) {
+        if !all.contains(scope) {
+            all.push(scope.clone());
+        }
+    }
+    all
 }
 
 fn endpoint(text: &str, what: &str) -> Result<Url, Fault> {

@@ -10,9 +10,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::transport::auth::WWWAuthenticateParams;
 use secrecy::SecretString;
-use serde_json::json;
 use tokio::sync::Mutex;
 
+use super::discovery::{Scopes, union};
+use super::dpop::ProofKey;
+use super::fault::{login_wanted, more_wanted};
 use super::http::AuthHttp;
 use super::login::{Identity, login};
 use super::program::program;
@@ -21,8 +23,6 @@ use super::vault::{Login, Token, put, server_key};
 use super::{Grant, Settings};
 use crate::mcp::credentials::{Asked, Challenge, Credentials, Retry, Shown};
 use crate::model::{Browser, Fault, LoginReport};
-use crate::net::address::show;
-use crate::net::words::cut;
 
 /// A token is renewed this long before it expires, so that it does not expire on its way.
 const EARLY: Duration = Duration::from_secs(30);
@@ -46,6 +46,10 @@ struct State {
     new: bool,
     /// How often it was shown.
     shown: u64,
+    /// The key it is bound to.
+    key: Option<ProofKey>,
+    /// What the server wants to find in the next proof.
+    nonce: Option<String>,
     /// Why there is no login any more.
     over: Option<String>,
 }
@@ -74,8 +78,13 @@ impl OAuth {
         scopes: &[String],
     ) -> Result<LoginReport, Fault> {
         let mut state = self.state.lock().await;
-        let wanted = union(&self.settings.scopes, scopes);
-        self.begin(&mut state, Some(browser), None, wanted).await?;
+        let mut scopes = Scopes { only: self.settings.scopes.clone(), more: scopes.to_vec() };
+        if !scopes.more.is_empty() {
+            // More is asked for: what was granted before stays granted.
+            let before = self.kept().await?.and_then(|login| login.token);
+            scopes.more = union(&before.map(|token| token.asked).unwrap_or_default(), &scopes.more);
+        }
+        self.begin(&mut state, Some(browser), None, scopes).await?;
         let report = state.login.as_ref().and_then(Login::report);
         report.ok_or_else(|| Fault::internal("a login without a token"))
     }
@@ -137,8 +146,11 @@ impl OAuth {
             if let Some(token) = &login.token {
                 learn("access_token", Some(&token.access));
                 learn("refresh_token", token.refresh.as_ref());
+                learn("dpop_key", token.key.as_ref());
             }
         }
+        let token = login.as_ref().and_then(|login| login.token.as_ref());
+        state.key = token.and_then(|token| ProofKey::restore(token.key.as_deref()?));
         (state.login, state.new, state.shown) = (login, new, 0);
     }
 
@@ -181,7 +193,7 @@ impl OAuth {
         state: &mut State,
         browser: Option<&dyn Browser>,
         challenge: Option<&str>,
-        scopes: Vec<String>,
+        scopes: Scopes,
     ) -> Result<(), Fault> {
         let new = match &self.settings.grant {
             Grant::Program { client_id, proof, token_url } => {
@@ -232,21 +244,16 @@ impl OAuth {
             }
         }
         if !self.can_begin() {
-            return Err(self.wanted(state, challenge));
+            let trouble = state.trouble.clone();
+            let over = state.over.as_deref();
+            return Err(trouble.unwrap_or_else(|| login_wanted(&self.settings, challenge, over)));
         }
         let asked = params(self, text).and_then(|params| params.scope);
-        let scopes = self.scopes(&self.settings.scopes, asked.as_deref());
+        // The challenge decides, or the metadata does, unless something was written down.
+        let only = self.settings.scopes.clone();
+        let scopes = Scopes { only, more: words(asked.as_deref()) };
         self.begin(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(Retry::Again)
-    }
-
-    /// What to ask for: what was written down, and what the server says when anything was.
-    fn scopes(&self, known: &[String], asked: Option<&str>) -> Vec<String> {
-        if known.is_empty() {
-            // The challenge decides, or the metadata does.
-            return Vec::new();
-        }
-        union(known, &words(asked))
     }
 
     async fn insufficient(
@@ -264,55 +271,17 @@ impl OAuth {
             return Ok(Retry::No);
         }
         if !self.can_begin() {
-            let place = show(&challenge.url);
-            let flags: String =
-                words(wanted).iter().map(|scope| format!(" --scope {scope}")).collect();
-            let wanted = cut(wanted.unwrap_or_default());
-            return Err(Fault::auth(format!("{place} wants more than was granted: {wanted}"))
-                .details(challenges(challenge))
-                .hint(format!(
-                    "allow it with: toolhost auth login {}{}",
-                    self.settings.server,
-                    cut(&flags)
-                ))
-                .data(json!({ "http_status": challenge.status })));
+            return Err(more_wanted(&self.settings, challenge, &words(wanted)));
         }
+        let scopes = Scopes { only: scopes, more: Vec::new() };
         self.begin(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(Retry::Again)
-    }
-
-    /// The fault of a server that wants a login that only a person can make.
-    fn wanted(&self, state: &State, challenge: &Challenge) -> Fault {
-        if let Some(trouble) = &state.trouble {
-            return trouble.clone();
-        }
-        let place = show(&challenge.url);
-        let fault = match (&state.over, &challenge.shown) {
-            (Some(_), _) => Fault::auth(format!("the login at {place} is over: 401 Unauthorized")),
-            (None, Some(_)) => {
-                Fault::auth(format!("{place} refused the credentials: 401 Unauthorized"))
-            }
-            (None, None) => Fault::auth(format!("{place} wants credentials: 401 Unauthorized")),
-        };
-        let login = format!("toolhost auth login {}", self.settings.server);
-        let hint = if self.settings.required || challenge.shown.is_some() {
-            format!("log in with: {login}")
-        } else {
-            format!(
-                "log in with: {login}, or give the entry auth: {{ type: bearer, token_env_var: NAME }}"
-            )
-        };
-        fault
-            .details(state.over.clone())
-            .details(challenges(challenge))
-            .hint(hint)
-            .data(json!({ "http_status": challenge.status }))
     }
 }
 
 #[async_trait]
 impl Credentials for OAuth {
-    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+    async fn show(&self, asked: Asked<'_>) -> Result<Option<Shown>, Fault> {
         let mut state = self.state.lock().await;
         self.load(&mut state).await?;
         let stale =
@@ -324,7 +293,17 @@ impl Credentials for OAuth {
             }
         }
         let token = state.login.as_ref().and_then(|login| login.token.as_ref());
-        let shown = token.map(|token| Shown::bearer(&SecretString::from(token.access.clone())));
+        let shown = match (token, &state.key) {
+            (None, _) => None,
+            (Some(token), None) => Some(Shown::bearer(&SecretString::from(token.access.clone()))),
+            (Some(token), Some(key)) => {
+                let now = self.settings.clock.unix().as_secs();
+                let with = (state.nonce.as_deref(), Some(token.access.as_str()));
+                let proof = key.proof(asked.method, asked.url, with, now)?;
+                let authorization = SecretString::from(format!("DPoP {}", token.access));
+                Some(Shown { authorization, proof: Some(proof) })
+            }
+        };
         state.shown += 1;
         Ok(shown)
     }
@@ -334,6 +313,14 @@ impl Credentials for OAuth {
         let held = state.login.as_ref().and_then(|login| login.token.as_ref());
         if held.is_some_and(|token| !challenge.shows(&token.access)) {
             // It was renewed while this request was on its way.
+            return Ok(Retry::Again);
+        }
+        if challenge.status == 401
+            && state.key.is_some()
+            && challenge.nonce.is_some()
+            && challenge.nonce != state.nonce
+        {
+            state.nonce = challenge.nonce;
             return Ok(Retry::Again);
         }
         let text = bearer(&challenge.www_authenticate);
@@ -365,24 +352,8 @@ fn params(oauth: &OAuth, text: Option<&str>) -> Option<WWWAuthenticateParams> {
     text.map(|text| WWWAuthenticateParams::parse(text, &oauth.settings.url))
 }
 
-/// The challenges, for people.
-fn challenges(challenge: &Challenge) -> impl Iterator<Item = String> {
-    challenge.www_authenticate.iter().map(|value| format!("www-authenticate: {}", cut(value)))
-}
-
 fn words(text: Option<&str>) -> Vec<String> {
     /// More scopes than anybody has.
     const MOST: usize = 100;
     text.unwrap_or_default().split_whitespace().take(MOST).map(str::to_owned).collect()
-}
-
-/// All of `first`, and what `second` has beside it.
-fn union(first: &[String], second: &[String]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for scope in first.iter().chain(second) {
-        if !all.contains(scope) {
-            all.push(scope.clone());
-        }
-    }
-    all
 }

@@ -247,6 +247,7 @@ mod tests {
             expires_at: None,
             scopes: Vec::new(),
             asked: Vec::new(),
+            key: None,
         };
         let client =
             Client { id: "me".into(), secret: None, redirect: String::new(), registered: true };

@@ -7,25 +7,28 @@
 //! So `https` to a public address is asked, and besides only the origins that the user wrote down.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::Response;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
 };
+use secrecy::ExposeSecret as _;
 use tokio::time::timeout;
 use url::Url;
 
+use super::dpop::ProofKey;
 use crate::model::Fault;
 use crate::net::address::{address, is_link_local, is_loopback, is_public, literal, show};
 use crate::net::client;
 use crate::net::redirect::{self, Asking, circle, redirect};
 use crate::net::response::{Body, HEADERS, check_headers, content_type, too_large};
 use crate::net::trouble;
+use crate::util::clock::Clock;
 use crate::util::units::show_duration;
 
 /// Bytes of an answer. Metadata and tokens are a few KiB.
@@ -36,6 +39,9 @@ const EXCHANGE: Duration = Duration::from_secs(15);
 const CONNECT: Duration = Duration::from_secs(5);
 /// Origins that are asked with one object.
 const ORIGINS: usize = 16;
+
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Which addresses beside public ones may be asked.
 #[derive(Debug, Clone, Default)]
@@ -92,8 +98,20 @@ pub struct AuthHttp {
     reach: Reach,
     insecure: bool,
     clients: Mutex<HashMap<String, reqwest::Client>>,
+    /// The key that tokens are bound to, at one endpoint.
+    bound: Mutex<Option<Bound>>,
     /// Why the last request came to nothing; the SDK keeps only its text, or not even that.
     trouble: Mutex<Option<Fault>>,
+}
+
+/// A key, and where it is shown.
+#[derive(Clone)]
+struct Bound {
+    endpoint: Url,
+    key: Arc<ProofKey>,
+    clock: Arc<dyn Clock>,
+    /// What the endpoint wants to find in the next proof.
+    nonce: Option<String>,
 }
 
 /// What came back.
@@ -107,7 +125,17 @@ impl AuthHttp {
     /// Asks whatever `reach` permits. `insecure` takes any certificate.
     pub(super) fn new(reach: Reach, insecure: bool) -> Arc<Self> {
         let (clients, trouble) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { reach, insecure, clients, trouble })
+        Arc::new(Self { reach, insecure, clients, bound: Mutex::default(), trouble })
+    }
+
+    /// From now on tokens of this endpoint are asked for with proofs of `key`.
+    pub(super) fn bind(&self, endpoint: Url, key: &Arc<ProofKey>, clock: &Arc<dyn Clock>) {
+        let (key, clock) = (Arc::clone(key), Arc::clone(clock));
+        *self.bound() = Some(Bound { endpoint, key, clock, nonce: None });
+    }
+
+    fn bound(&self) -> MutexGuard<'_, Option<Bound>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which addresses may be asked.
@@ -154,7 +182,8 @@ impl AuthHttp {
         follow: bool,
     ) -> Result<Answer, Fault> {
         let place = address(&url);
-        let asked = timeout(EXCHANGE, self.exchange(method, url, headers, body, follow)).await;
+        let asked = self.proven(method, url, headers, body, follow);
+        let asked = timeout(EXCHANGE, asked).await;
         let asked = asked.unwrap_or_else(|_| {
             let limit = show_duration(EXCHANGE);
             Err(Fault::timeout(format!("no answer from {place} within {limit}")))
@@ -162,6 +191,42 @@ impl AuthHttp {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) =
             asked.as_ref().err().cloned();
         asked
+    }
+
+    /// One request, with a proof where one is asked for, and again when the proof has to contain
+    /// what only the refusal says.
+    async fn proven(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Bytes,
+        follow: bool,
+    ) -> Result<Answer, Fault> {
+        let bound = self.bound().clone().filter(|b| method == Method::POST && b.endpoint == url);
+        let Some(mut bound) = bound else {
+            return self.exchange(method, url, headers, body, follow).await;
+        };
+        let mut last = false;
+        loop {
+            let mut headers = headers.clone();
+            let now = bound.clock.unix().as_secs();
+            let nonce = bound.nonce.clone();
+            let proof = bound.key.proof(method.as_str(), &url, (nonce.as_deref(), None), now)?;
+            let proof = HeaderValue::try_from(proof.expose_secret());
+            headers.insert(DPOP, proof.map_err(|_| Fault::internal("a proof is no header"))?);
+            let asked = self.exchange(method.clone(), url.clone(), headers, body.clone(), false);
+            let answer = asked.await?;
+            let wanted = answer.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
+            bound.nonce = wanted.map(str::to_owned).or(bound.nonce);
+            if let Some(newest) = &mut *self.bound() {
+                newest.nonce.clone_from(&bound.nonce);
+            }
+            if answer.status.is_success() || last || nonce == bound.nonce {
+                return Ok(answer);
+            }
+            last = true;
+        }
     }
 
     async fn exchange(

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::Settings;
-use super::discovery::{Found, discover, page};
+use super::discovery::{Found, Scopes, discover, page};
 use super::fault::translate;
 use super::http::AuthHttp;
 use super::token::Granted;
@@ -28,8 +28,7 @@ pub(super) struct Identity<'a> {
     pub document: Option<&'a Url>,
 }
 
-/// Leads a person through a login. `scopes` is what has to be asked for; when it is empty the
-/// server decides.
+/// Leads a person through a login. `scopes` is what is wished for.
 ///
 /// # Errors
 /// When there is no authorization server to trust, or it or the person says no.
@@ -38,15 +37,11 @@ pub(super) async fn login(
     http: &Arc<AuthHttp>,
     identity: Identity<'_>,
     challenge: Option<&str>,
-    mut scopes: Vec<String>,
+    scopes: Scopes,
     browser: &dyn Browser,
 ) -> Result<Login, Fault> {
     let mut found = discover(settings, http, challenge).await?;
-    if scopes.is_empty() {
-        scopes = found.manager.select_initial_scopes(&[]).await;
-    } else {
-        found.add_offline_access(&mut scopes);
-    }
+    let scopes = found.select(scopes).await;
     let server = server_key(&settings.url);
     let known = settings.vault.load().await?;
     let known = known.into_iter().find(|kept| {
@@ -78,6 +73,7 @@ pub(super) async fn login(
     };
     let end = browser.visit(&visit).await?;
     let callback = callback(&found, &end, &state)?;
+    let key = found.bind(settings, http)?;
     let granted = found
         .manager
         .exchange_code_for_token_with_issuer(
@@ -89,7 +85,7 @@ pub(super) async fn login(
         .map_err(|error| translate(error, http))?;
     let granted = serde_json::to_value(granted).and_then(serde_json::from_value::<Granted>);
     let granted = granted.map_err(|_| Fault::protocol("the token cannot be read"))?;
-    let token = granted.token(scopes, settings.clock.unix().as_secs())?;
+    let token = granted.token(scopes, key.as_deref(), settings.clock.unix().as_secs())?;
     Ok(login(Some(token)))
 }
 

@@ -27,6 +27,7 @@
 //! ```
 
 mod discovery;
+mod dpop;
 mod engine;
 mod fault;
 pub mod file;
@@ -85,6 +86,9 @@ pub struct Settings {
     pub required: bool,
     /// A server on this machine may name an authorization server at another port of it.
     pub any_local_port: bool,
+    /// Only tokens that are bound to a key are taken (DPoP). Off by default: a server has to know
+    /// them, and its authorization server cannot tell.
+    pub dpop: bool,
     /// Take any TLS certificate.
     pub insecure: bool,
     /// The time.
@@ -107,6 +111,7 @@ impl Settings {
             browser: None,
             required: true,
             any_local_port: false,
+            dpop: false,
             insecure: false,
             clock: Arc::new(SystemClock),
             learn: Arc::new(|_, _| {}),

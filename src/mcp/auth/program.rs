@@ -8,7 +8,8 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::discovery::{Found, discover};
+use super::discovery::{Found, Scopes, discover, union};
+use super::dpop::ProofKey;
 use super::http::AuthHttp;
 use super::jwt::{Key, client_assertion};
 use super::token::{ClientProof, request};
@@ -42,7 +43,7 @@ pub(super) async fn program(
     http: &Arc<AuthHttp>,
     (client_id, proof, token_url): (&str, &Proof, Option<&Url>),
     challenge: Option<&str>,
-    scopes: Vec<String>,
+    scopes: Scopes,
 ) -> Result<Login, Fault> {
     let now = settings.clock.unix().as_secs();
     let found: Option<Found> = match token_url {
@@ -55,8 +56,17 @@ pub(super) async fn program(
         (None, None) => return Err(Fault::internal("a token endpoint that was not looked for")),
     };
     let scopes = match &found {
-        Some(found) if scopes.is_empty() => found.manager.select_initial_scopes(&[]).await,
-        _ => scopes,
+        Some(found) => found.select(scopes).await,
+        None => union(&scopes.only, &scopes.more),
+    };
+    let key = match &found {
+        Some(found) => found.bind(settings, http)?,
+        None if settings.dpop => {
+            let key = Arc::new(ProofKey::generate()?);
+            http.bind(endpoint.clone(), &key, &settings.clock);
+            Some(key)
+        }
+        None => None,
     };
     let issuer = match (&found, &settings.issuer) {
         (Some(found), _) => found.issuer.clone(),
@@ -102,7 +112,7 @@ pub(super) async fn program(
         registered: false,
     };
     // Nothing renews it: a new one is as easy.
-    let mut token = granted.token(scopes, now)?;
+    let mut token = granted.token(scopes, key.as_deref(), now)?;
     token.refresh = None;
     Ok(Login { server: server_key(&settings.url), issuer, client, token: Some(token) })
 }

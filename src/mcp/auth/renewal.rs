@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::Settings;
 use super::discovery::discover;
+use super::dpop::ProofKey;
 use super::fault::translate;
 use super::http::AuthHttp;
 use super::token::Granted;
@@ -48,6 +49,10 @@ pub(super) async fn renew(
         return Ok(Renewal::Over(format!("the server now has another issuer, {issuer}")));
     }
     let now = settings.clock.unix().as_secs();
+    let key = token.key.as_deref().and_then(ProofKey::restore).map(Arc::new);
+    if let Some(key) = &key {
+        http.bind(found.token_endpoint()?, key, &settings.clock);
+    }
     let mut manager = found.manager;
     let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
     if let Some(secret) = &login.client.secret {
@@ -72,7 +77,7 @@ pub(super) async fn renew(
         Ok(answer) => {
             let answer = serde_json::to_value(answer).and_then(serde_json::from_value::<Granted>);
             let granted = answer.map_err(|_| Fault::protocol("the new token cannot be read"))?;
-            granted.token(token.asked.clone(), now).map(Renewal::Renewed)
+            granted.token(token.asked.clone(), key.as_deref(), now).map(Renewal::Renewed)
         }
         Err(AuthError::AuthorizationRequired) => {
             Ok(Renewal::Over("the login is not known any more".to_owned()))

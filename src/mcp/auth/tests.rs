@@ -59,22 +59,19 @@ async fn server(script: Script) -> Peer {
                 "client_secret": "hunter2-of-the-client",
                 "redirect_uris": ["http://127.0.0.1:7/callback"],
             })),
-            "/token" => match script.refusal {
-                Some(error) => Reply::full(
-                    "400 Bad Request",
-                    &[JSON],
-                    json!({ "error": error, "error_description": "gone" }).to_string(),
-                ),
-                None => {
-                    let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
-                    ok(json!({
-                        "access_token": format!("access-{number}"),
-                        "refresh_token": format!("refresh-{number}"),
-                        "token_type": "Bearer",
-                        "expires_in": 3600,
-                    }))
+            "/token" => {
+                if let Some(error) = script.refusal {
+                    let refusal = json!({ "error": error, "error_description": "gone" });
+                    return Reply::full("400 Bad Request", &[JSON], refusal.to_string());
                 }
-            },
+                let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
+                ok(json!({
+                    "access_token": format!("access-{number}"),
+                    "refresh_token": format!("refresh-{number}"),
+                    "token_type": "Bearer",
+                    "expires_in": 3600,
+                }))
+            }
             _ => Reply::full("404 Not Found", &[], ""),
         }
     })
@@ -127,6 +124,7 @@ fn login(peer: &Peer, issuer: &str, expires_at: u64) -> Login {
         expires_at: Some(expires_at),
         scopes: vec!["read".into()],
         asked: vec!["read".into()],
+        key: None,
     };
     let client = Client {
         id: "registered".into(),
@@ -307,6 +305,20 @@ async fn more_scopes_are_asked_for_once() {
 }
 
 #[tokio::test]
+async fn a_login_for_more_keeps_what_there_was() {
+    let peer = server(Script::default()).await;
+    let browser = agreeing();
+    let settings = settings(&peer);
+    keep(settings.vault.as_ref(), &login(&peer, &origin(&peer), 9000)).await;
+    let oauth = OAuth::new(settings);
+    oauth.login(browser.as_ref(), &["write".to_owned()]).await.unwrap();
+    oauth.login(browser.as_ref(), &[]).await.unwrap();
+    let visits = browser.1.lock().unwrap().clone();
+    assert_eq!(query(&visits[0], "scope").unwrap(), "read write");
+    assert_eq!(query(&visits[1], "scope"), None);
+}
+
+#[tokio::test]
 async fn more_scopes_without_a_person_are_a_command() {
     let peer = server(Script::default()).await;
     let settings = settings(&peer);
@@ -399,6 +411,52 @@ async fn logins_that_cannot_be_read_matter_only_when_one_is_wanted() {
     assert_eq!(shown(&oauth).await, None);
     let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
     assert!(fault.message().contains("cannot be read"), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_bound_token_is_shown_with_a_proof_that_has_what_the_server_wants() {
+    let tokens = AtomicUsize::new(0);
+    let peer = Peer::start(move |_, heard| match heard.header("dpop") {
+        None => Reply::full("400 Bad Request", &[JSON], r#"{"error":"invalid_request"}"#),
+        Some(_) if tokens.fetch_add(1, Ordering::Relaxed) == 0 => Reply::full(
+            "400 Bad Request",
+            &[JSON, "DPoP-Nonce: n-1"],
+            r#"{"error":"use_dpop_nonce"}"#,
+        ),
+        Some(_) => {
+            Reply::full("200 OK", &[JSON], r#"{"access_token":"bound","token_type":"DPoP"}"#)
+        }
+    })
+    .await;
+    let mut settings = settings(&peer);
+    settings.dpop = true;
+    settings.grant = Grant::Program {
+        client_id: "me".into(),
+        proof: Proof::Secret("hunter2hunter2".to_owned().into()),
+        token_url: Some(peer.url("/token")),
+    };
+    let oauth = OAuth::new(settings);
+    let refusal = challenge(&peer, 401, "DPoP", None);
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(peer.heard().len(), 2);
+    let claims = |proof: &str| -> Value {
+        use base64::Engine as _;
+        let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
+        serde_json::from_slice(&engine.decode(proof.split('.').nth(1).unwrap()).unwrap()).unwrap()
+    };
+    assert_eq!(claims(peer.heard()[1].header("dpop").unwrap())["nonce"], "n-1");
+    let url = peer.url("/mcp");
+    let ask = || oauth.show(Asked { method: "POST", url: &url });
+    let shown = ask().await.unwrap().unwrap();
+    assert_eq!(shown.authorization.expose_secret(), "DPoP bound");
+    let first = claims(shown.proof.as_ref().unwrap().expose_secret());
+    assert_eq!((&first["htm"], first.get("nonce")), (&json!("POST"), None));
+    let mut refusal = challenge(&peer, 401, "DPoP error=\"use_dpop_nonce\"", None);
+    (refusal.nonce, refusal.shown) = (Some("r-1".into()), Some(shown));
+    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    let second = claims(ask().await.unwrap().unwrap().proof.unwrap().expose_secret());
+    assert_eq!(second["nonce"], "r-1");
+    assert_ne!(first["jti"], second["jti"]);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use super::dpop::ProofKey;
 use super::http::AuthHttp;
 use super::vault::Token;
 use crate::model::Fault;
@@ -62,11 +63,17 @@ impl Granted {
     /// The token as it is kept; `now` in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// When it is of a kind that cannot be shown.
-    pub(super) fn token(self, asked: Vec<String>, now: u64) -> Result<Token, Fault> {
-        if !self.token_type.eq_ignore_ascii_case("bearer") {
+    /// When it is of another kind than was asked for: bound to `key`, or to none.
+    pub(super) fn token(
+        self,
+        asked: Vec<String>,
+        key: Option<&ProofKey>,
+        now: u64,
+    ) -> Result<Token, Fault> {
+        let wanted = if key.is_some() { "DPoP" } else { "Bearer" };
+        if !self.token_type.eq_ignore_ascii_case(wanted) {
             let kind = cut(&self.token_type);
-            return Err(Fault::auth(format!("the token is of the unknown type '{kind}'")));
+            return Err(Fault::auth(format!("the token is of the type '{kind}', not {wanted}")));
         }
         // Some write the number as text.
         let lasts = self.expires_in.and_then(|lasts| {
@@ -83,6 +90,7 @@ impl Granted {
             expires_at: lasts.map(|lasts| now.saturating_add(lasts)),
             scopes,
             asked,
+            key: key.map(|key| key.kept().to_owned()),
         })
     }
 }

@@ -51,6 +51,9 @@ pub struct Token {
     pub scopes: Vec<String>,
     /// What was asked for; grants may be narrower.
     pub asked: Vec<String>,
+    /// The key it is bound to, if it is.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 impl fmt::Debug for Client {

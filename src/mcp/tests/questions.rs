@@ -15,22 +15,22 @@ use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions};
 use crate::model::{Ask, Fault, FaultKind, Inbox, JsonObject, Question, Reply, ToolResult};
 
 /// An inbox whose questions a test answers.
-pub(super) struct Desk(mpsc::UnboundedSender<(Question, oneshot::Sender<Reply>)>);
+pub(super) struct Desk(mpsc::Sender<(Question, oneshot::Sender<Reply>)>);
 
 #[async_trait]
 impl Inbox for Desk {
     async fn ask(&self, question: Question) -> Reply {
         let (sender, reply) = oneshot::channel();
-        self.0.send((question, sender)).unwrap();
+        self.0.try_send((question, sender)).unwrap();
         reply.await.unwrap_or(Reply::Nobody)
     }
 }
 
-pub(super) type Asked = mpsc::UnboundedReceiver<(Question, oneshot::Sender<Reply>)>;
+pub(super) type Asked = mpsc::Receiver<(Question, oneshot::Sender<Reply>)>;
 
 /// Options with an inbox, and its other end.
 pub(super) fn with_desk() -> (ConnectOptions, Asked) {
-    let (sender, asked) = mpsc::unbounded_channel();
+    let (sender, asked) = mpsc::channel(100);
     (ConnectOptions { inbox: Arc::new(Desk(sender)), ..options() }, asked)
 }
 

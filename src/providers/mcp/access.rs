@@ -35,6 +35,7 @@ impl Access {
         let mut take = |asks: &OAuthAsks, grant: Grant| {
             settings.scopes.clone_from(&asks.scopes);
             settings.issuer.clone_from(&asks.issuer);
+            settings.dpop = asks.dpop;
             settings.grant = grant;
         };
         match auth {

@@ -121,14 +121,18 @@ impl Offers for McpProvider {
             let Some(wait) = patience.next(gracefully) else {
                 return Err(fault.detail("it was begun again often enough"));
             };
-            let told = changes.send(Change::Interrupted(fault));
-            let waited = async { told.await.is_ok().then_some(tokio::time::sleep(wait).await) };
-            tokio::select! {
+            let waited = async {
+                let told = changes.send(Change::Interrupted(fault)).await;
+                tokio::time::sleep(wait).await;
+                told.is_ok()
+            };
+            let wanted_still = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Ok(()),
-                wanted = waited => if wanted.is_none() {
-                    return Ok(());
-                },
+                () = cancel.cancelled() => false,
+                told = waited => told,
+            };
+            if !wanted_still {
+                return Ok(());
             }
         }
     }

@@ -16,9 +16,10 @@ use crate::model::{Fault, JsonObject, ToolResult};
 
 /// Fill in a prompt and show its messages.
 ///
-/// Nothing is sent before the arguments fit. With -o raw only the texts are printed. JSON:
-/// {"name", "server", "description", "messages": [{"role", "content"}], "meta"}.
+/// Nothing is sent before the arguments fit. With -o raw only what the messages hold is printed.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
 pub struct GetArgs {
     /// The prompt: its full name, or its bare name when only one server has it
     #[arg(add = ArgValueCompleter::new(complete::prompts))]

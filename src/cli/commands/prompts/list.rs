@@ -12,9 +12,10 @@ use crate::model::Prompt;
 
 /// List the prompts of all servers.
 ///
-/// A server that cannot be listed costs its own prompts only; the exit code is then 11. JSON:
-/// {"prompts": [...], "servers": [...], "problems": [...]}.
+/// A server that cannot be listed costs its own prompts only; the exit code is then 11.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
 pub struct ListArgs {
     /// Only prompts in whose name, title or description these words occur
     pub query: Vec<String>,
@@ -47,5 +48,5 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         names: items.iter().map(|item| item.name.full()).collect(),
         more: "",
     };
-    offered::print(context, format, shown, &all)
+    offered::print(context, format, &shown, &all)
 }

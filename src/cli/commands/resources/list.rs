@@ -12,9 +12,10 @@ use crate::model::{Resource, ResourceTemplate};
 
 /// List the resources of all servers.
 ///
-/// A server that cannot be listed costs its own resources only; the exit code is then 11. JSON:
-/// {"resources": [...], "servers": [...], "problems": [...]}, with "templates" for --templates.
+/// A server that cannot be listed costs its own resources only; the exit code is then 11.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
 pub struct ListArgs {
     /// Only resources in whose address, name, title or description these words occur
     pub query: Vec<String>,
@@ -48,7 +49,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
             names: items.iter().map(|item| item.template.clone()).collect(),
             more: "",
         };
-        return offered::print(context, format, shown, &all);
+        return offered::print(context, format, &shown, &all);
     }
     let all = assembly.host.resources(&args.server).await;
     let fits = |r: &&Resource| {
@@ -64,5 +65,5 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         names: items.iter().map(|item| item.uri.clone()).collect(),
         more: "; --templates lists templates of addresses",
     };
-    offered::print(context, format, shown, &all)
+    offered::print(context, format, &shown, &all)
 }

@@ -19,9 +19,10 @@ use crate::util::jq;
 /// Read a resource.
 ///
 /// Text is printed; of anything else its type and size. With -o raw the bytes come as they are,
-/// unless a terminal would see them. JSON: {"server", "uri", "contents": [...], "ttl_ms",
-/// "cache_scope", "meta"}.
+/// unless a terminal would see them.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
 pub struct ReadArgs {
     /// Its address
     pub uri: String,

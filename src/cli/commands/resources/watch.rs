@@ -22,10 +22,11 @@ const WAITING: usize = 16;
 
 /// Print a line each time a resource changes, until Ctrl-C.
 ///
-/// The server has to offer subscriptions. A connection that is lost is made again. JSON, one line
-/// for each change: {"at", "server", "event": "updated", "uri", "times"}, with "contents" or
-/// "error" for --read.
+/// The server has to offer subscriptions. A connection that is lost is made again.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
+\"contents\" or \"error\" with --read")]
 pub struct WatchArgs {
     /// The addresses
     #[arg(required = true, value_name = "URI")]
@@ -117,10 +118,8 @@ impl Show<'_> {
     async fn updated(&self, door: &Door, server: &str, uri: &str, times: u64) -> Outcome {
         let at = SystemClock.unix().as_secs_f64();
         let owner = [server.to_owned()];
-        let read = match self.args.read {
-            true => Some(self.host.read(uri, &owner, self.stop).await),
-            false => None,
-        };
+        let read =
+            if self.args.read { Some(self.host.read(uri, &owner, self.stop).await) } else { None };
         if self.format == Format::Json {
             let mut line = json!({
                 "at": records::rfc3339(at),
@@ -145,7 +144,9 @@ impl Show<'_> {
         }
         door.page(&line.into())?;
         match read {
-            Some(Ok(read)) => door.page(&content::page(&views::as_result(&read), door.verbosity() > 0)),
+            Some(Ok(read)) => {
+                door.page(&content::page(&views::as_result(&read), door.verbosity() > 0))
+            }
             Some(Err(failed)) => {
                 door.warn(&failed.to_string());
                 Ok(())
