@@ -9,7 +9,7 @@
 //! `MCP_CONFORMANCE_CONTEXT`, or one call of each tool, gets each prompt and reads each resource,
 //! says yes to questions, and ends with the exit code of the gravest fault. A server that wants
 //! credentials or has skills is met once more, over a connection of its own. A well-formed no is no
-//! fault of the client. Only two scenarios are known by name, where nothing else tells them apart.
+//! fault of the client. Only where nothing else tells scenarios apart are they known by name.
 
 #![expect(clippy::print_stderr, reason = "the suite keeps what is said here beside its results")]
 

@@ -41,8 +41,8 @@ pub async fn exercise(
     if faults.is_empty() {
         faults.extend(offers(&host).await);
     }
-    let declared = host.servers().into_iter().filter_map(|server| server.capabilities);
-    let skills = declared.into_iter().any(|said| said["extensions"].get(EXTENSION).is_some());
+    let mut declared = host.servers().into_iter().filter_map(|server| server.capabilities);
+    let skills = declared.any(|said| said["extensions"].get(EXTENSION).is_some());
     assembly::close(&host).await;
     Ok(Seen { faults, skills })
 }

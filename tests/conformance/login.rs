@@ -32,6 +32,8 @@ pub fn credentials(url: Url, scenario: &str, given: Given) -> OAuth {
     // Each of the suite's servers has a port of its own on this machine.
     settings.any_local_port = true;
     settings.browser = Some(Arc::new(Headless));
+    // Only who runs a client knows that tokens have to be bound to a key.
+    settings.dpop = scenario.starts_with("auth/dpop");
     settings.grant = given.grant(scenario);
     OAuth::new(settings)
 }
