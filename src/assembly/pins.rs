@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
@@ -68,7 +69,10 @@ impl PinFile {
         let opened = options.read(true).custom_flags(nonblocking).open(&self.path);
         let file = match opened {
             Ok(file) => file,
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // Where there can be no file, nothing was pinned.
+            Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(why) => return Err(why.to_string()),
         };
         let meta = file.metadata().map_err(|why| why.to_string())?;

@@ -322,7 +322,7 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
         "secret_*",
         "file://",
         "20 s a call",
-        "none",
+        "a login, if one was made",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");
     }

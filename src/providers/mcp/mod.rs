@@ -23,19 +23,18 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use serde_json::json;
 
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{Learn, Vault};
-use crate::mcp::connection::{Connection, RequestOptions};
+use crate::mcp::connection::Connection;
 use crate::mcp::era::EraMemory;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::{calling, headers, listing, message};
+use crate::mcp::{calling, listing};
 use crate::model::{
-    Circuit, Era, Event, EventSink, Fault, FaultKind, Inbox, Listing, Phase, ServerState,
-    ServerStatus, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult, TrafficSink,
+    Event, EventSink, Fault, FaultKind, Inbox, Listing, ServerState, Signal, ToolCall, ToolContext,
+    ToolDefinition, ToolResult, TrafficSink,
 };
 use crate::provider::{Login, Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;

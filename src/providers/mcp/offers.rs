@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{McpProvider, roots};
 use super::patience::Patience;
+use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Item};
 use crate::mcp::offering;
