@@ -169,6 +169,10 @@ impl Field {
             ("maxItems", "at most", "of them"),
         ] {
             if let Some(bound @ Value::Number(_)) = self.schema.get(key) {
+                let after = match after {
+                    "characters" if bound == 1 => "character",
+                    other => other,
+                };
                 words.push_str(format!(", {before} {bound} {after}").trim_end());
             }
         }

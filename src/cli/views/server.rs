@@ -19,6 +19,13 @@ const MAX_INSTRUCTIONS: usize = 2_000;
 /// The same for capabilities.
 const MAX_CAPABILITIES: usize = 4_000;
 
+/// The line of a failure that tells most: what the server wrote last, else what was found last.
+fn last_words(fault: &Fault) -> Option<&str> {
+    let lines = fault.detail_lines();
+    let written = lines.iter().rfind(|line| line.starts_with("stderr: "));
+    written.or(lines.last()).map(String::as_str)
+}
+
 /// The servers as a table; the last failure of each stands below its row, and with `verbose` the end
 /// of its stderr.
 pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> Page {
@@ -69,10 +76,8 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
                 Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
                     .then(Label::Plain, fault.message()),
             );
-            // The last words of a server; of a refusal the reason is enough.
-            if let Some(last) = fault.detail_lines().last()
-                && fault.kind() != FaultKind::Denied
-            {
+            // Of a refusal the reason is enough.
+            if let Some(last) = last_words(fault).filter(|_| fault.kind() != FaultKind::Denied) {
                 table.below(Line::of(Label::Dim, last));
             }
             if let Some(hint) = fault.hint_text() {
@@ -347,6 +352,14 @@ mod tests {
     use super::*;
     use crate::cli::output::Palette;
     use crate::model::{Era, Phase};
+
+    #[test]
+    fn the_last_words_of_a_server_are_its_own() {
+        let fault = Fault::unreachable("the process exited with 1");
+        assert_eq!(last_words(&fault), None);
+        let fault = fault.detail("stderr: loading").detail("stderr: no database").detail("noise");
+        assert_eq!(last_words(&fault), Some("stderr: no database"));
+    }
 
     fn ready() -> ServerStatus {
         ServerStatus {
