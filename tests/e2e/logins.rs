@@ -180,6 +180,13 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
     assert!(screen.contains("It asks for: read write"), "{screen}");
     no_secret(&room, &screen);
 
+    let (code, screen) = log_in(&room, &["--trace"]);
+    assert_eq!(code, Some(0), "{screen}");
+    for word in ["GET http://", ".well-known/oauth-", "POST http://", "200 OK"] {
+        assert!(screen.contains(word), "{word}: {screen}");
+    }
+    no_secret(&room, &screen);
+
     let called = room.toolhost(["call", "tasks-headers"]).check();
     called.exits(0);
     assert!(called.out().contains("‹secret:access_token›"), "{}", called.out());

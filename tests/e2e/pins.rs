@@ -298,6 +298,10 @@ fn nothing_outside_the_roots_is_sent() {
     let calls = crate::support::log_events(&house.room.log("srv"), "message");
     let sent = calls.iter().filter(|message| message["method"] == "tools/call").count();
     assert_eq!(sent, 2, "what was refused was sent");
+    for command in ["read", "watch"] {
+        let said = house.exits(6, ["resources", command, "file:///etc/passwd", "--server", "srv"]);
+        assert!(said.contains("root: file://"), "{said}");
+    }
 
     let free = House::new(Place::Stdio, "addresses", "");
     free.exits(0, ["call", "srv-fetch", "uri=file:///etc/passwd"]);

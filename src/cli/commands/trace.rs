@@ -107,10 +107,11 @@ pub async fn run(args: &TraceArgs, context: &Context) -> Outcome {
 /// Says in a line what was found, and what was odd.
 fn sum_up(server: &ServerStatus, context: &Context) -> Result<(), Fault> {
     let Some(tools) = server.tools else {
-        // The check keeps the reason as its last warning, because the connection itself is fine.
-        let mut reasons = server.warnings.iter().cloned();
-        let reason = reasons.next_back().unwrap_or_else(|| "its tools are not known".to_owned());
-        return Err(Fault::protocol(reason).server(&server.name).details(reasons));
+        // The connection itself is fine: what became of the list is what failed last.
+        return Err(match &server.last_error {
+            Some(past) => past.fault.clone(),
+            None => Fault::protocol("its tools are not known").server(&server.name),
+        });
     };
     for warning in &server.warnings {
         context.door.warn(&format!("{}: {warning}", server.name));

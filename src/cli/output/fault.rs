@@ -49,7 +49,7 @@ pub fn page(fault: &Fault) -> Page {
 pub fn headline(fault: &Fault) -> String {
     let step = match (fault.kind(), fault.at_phase()) {
         (FaultKind::Unreachable, Some(Phase::Handshake)) => "during the handshake",
-        (FaultKind::Unreachable, Some(Phase::List)) => "while listing its tools",
+        (FaultKind::Unreachable, Some(Phase::List)) => "while listing what it offers",
         _ => return fault.to_string(),
     };
     if fault.message().contains("handshake") || fault.message().contains(" list") {

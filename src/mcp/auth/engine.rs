@@ -63,7 +63,7 @@ impl fmt::Debug for OAuth {
 impl OAuth {
     /// Credentials by these settings. Nothing is asked or read yet.
     pub fn new(settings: Settings) -> Self {
-        let http = AuthHttp::new(settings.reach(), settings.insecure);
+        let http = AuthHttp::new(settings.reach(), settings.insecure, settings.tracer.clone());
         Self { settings, http, state: Mutex::default() }
     }
 

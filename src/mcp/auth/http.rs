@@ -22,13 +22,15 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::dpop::ProofKey;
+use crate::mcp::tracer::Tracer;
+use crate::mcp::transport::http::Heads;
 use crate::model::Fault;
 use crate::net::address::{address, is_link_local, is_loopback, is_public, literal, show};
 use crate::net::client;
 use crate::net::redirect::{self, Asking, circle, redirect};
 use crate::net::response::{Body, HEADERS, check_headers, content_type, too_large};
 use crate::net::trouble;
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock, SystemClock};
 use crate::util::units::show_duration;
 
 /// Bytes of an answer. Metadata and tokens are a few KiB.
@@ -97,6 +99,7 @@ impl Reach {
 pub struct AuthHttp {
     reach: Reach,
     insecure: bool,
+    heads: Heads,
     clients: Mutex<HashMap<String, reqwest::Client>>,
     /// The key that tokens are bound to, at one endpoint.
     bound: Mutex<Option<Bound>>,
@@ -122,10 +125,12 @@ pub(super) struct Answer {
 }
 
 impl AuthHttp {
-    /// Asks whatever `reach` permits. `insecure` takes any certificate.
-    pub(super) fn new(reach: Reach, insecure: bool) -> Arc<Self> {
+    /// Asks whatever `reach` permits. `insecure` takes any certificate; `tracer` is told of each
+    /// exchange.
+    pub(super) fn new(reach: Reach, insecure: bool, tracer: Tracer) -> Arc<Self> {
+        let heads = Heads::new(tracer, &HeaderMap::new());
         let (clients, trouble) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { reach, insecure, clients, bound: Mutex::default(), trouble })
+        Arc::new(Self { reach, insecure, heads, clients, bound: Mutex::default(), trouble })
     }
 
     /// From now on tokens of this endpoint are asked for with proofs of `key`.
@@ -243,10 +248,14 @@ impl AuthHttp {
             let client = self.client(&url)?;
             let request = client.request(method.clone(), url.clone()).headers(headers.clone());
             let request = if body.is_empty() { request } else { request.body(body.clone()) };
-            let response = request
-                .send()
-                .await
-                .map_err(|error| trouble::no_response(&error, &url, CONNECT))?;
+            self.heads.asking(&method, &url, &headers, None);
+            let begun = SystemClock.now();
+            let response = request.send().await.map_err(|error| {
+                let fault = trouble::no_response(&error, &url, CONNECT);
+                self.heads.page(format!("no response: {}", fault.message()).as_bytes(), None);
+                fault
+            })?;
+            self.heads.answered(&response, SystemClock.now().duration_since(begun), None);
             check_headers(response.headers(), HEADERS)?;
             if follow {
                 let asking = if method == Method::GET { Asking::Look } else { Asking::Act };
@@ -261,6 +270,10 @@ impl AuthHttp {
                 "text/event-stream" => Bytes::new(),
                 _ => whole(Body::new(response)).await?,
             };
+            // What was posted for may be a token, and a refusal says why there is none.
+            if method == Method::GET || !status.is_success() {
+                self.heads.page(&body, None);
+            }
             return Ok(Answer { status, headers, body });
         }
         Err(circle(&url))
@@ -347,7 +360,7 @@ mod tests {
 
     async fn ask(peer: &Peer, path: &str, follow: bool) -> Result<Answer, Fault> {
         let reach = Reach { written: vec![peer.url("/")], any_local_port: false };
-        let http = AuthHttp::new(reach, false);
+        let http = AuthHttp::new(reach, false, Tracer::off());
         let asked = http.ask(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
         let asked = asked.await;
         assert_eq!(asked.is_err(), http.take_trouble().is_some());

@@ -55,6 +55,7 @@ pub use jwt::Algorithm;
 pub use seal::VARIABLE as KEY_VARIABLE;
 pub use vault::{MemoryVault, Vault};
 
+use crate::mcp::tracer::Tracer;
 use crate::model::Browser;
 use crate::util::clock::{Clock, SystemClock};
 
@@ -95,6 +96,8 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     /// Hears of tokens, to keep them out of everything that is shown.
     pub learn: Learn,
+    /// Is told of the exchanges with authorization servers, without what is secret in them.
+    pub tracer: Tracer,
 }
 
 impl Settings {
@@ -115,6 +118,7 @@ impl Settings {
             insecure: false,
             clock: Arc::new(SystemClock),
             learn: Arc::new(|_, _| {}),
+            tracer: Tracer::off(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::{connected, limits, open, options};
 use crate::mcp::connection::Connection;
 use crate::mcp::{listing, offering};
 use crate::model::{
-    CompletionQuery, Era, Fault, FaultKind, JsonObject, Offered, Prompt, Reference, Resource,
+    CompletionQuery, Era, Fault, FaultKind, JsonObject, Offered, Prompt, Reference, Reply, Resource,
     ResourceTemplate,
 };
 
@@ -149,10 +149,6 @@ async fn answers_that_are_none_say_why() {
         let fault = filled.unwrap_err();
         assert!(fault.message().contains(words), "{}", fault.message());
     }
-    let asks = json!({ "resultType": "input_required", "inputRequests": {} });
-    let work = offering::read(&connection, "srv", "a:1", &options);
-    let (read, _) = answered(work, &mut peer, "resources/read", &asks).await;
-    assert_eq!(read.unwrap_err().kind(), FaultKind::Tool);
 }
 
 #[tokio::test(start_paused = true)]
@@ -398,4 +394,38 @@ mod subscriptions {
         let fault: Option<Fault> = connection.closed();
         assert!(fault.is_none());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_may_ask_before_it_fills_in_or_lets_read() {
+    let options = super::questions::saying(Reply::Accept(json!({ "name": "Ada" })));
+    let (connection, mut peer) = super::connected_with(options).await;
+    let limits = limits();
+    let form = json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
+    let ask = json!({ "resultType": "input_required", "requestState": "s",
+        "inputRequests": { "who": { "method": "elicitation/create", "params": form } } });
+    let answers = json!({ "who": { "action": "accept", "content": { "name": "Ada" } } });
+
+    let arguments = JsonObject::new();
+    let filled = offering::prompt(&connection, "srv", "greet", &arguments, &limits);
+    let (filled, ()) = tokio::join!(filled, async {
+        let first = peer.expect("prompts/get").await;
+        peer.answer(&first, &ask);
+        let second = peer.expect("prompts/get").await;
+        assert_eq!(second["params"]["inputResponses"], answers);
+        assert_eq!(second["params"]["requestState"], "s");
+        peer.answer(&second, &json!({ "messages": [] }));
+    });
+    assert_eq!(filled.unwrap().messages, Vec::<Value>::new());
+
+    let read = offering::read(&connection, "srv", "file:///a", &limits);
+    let (read, ()) = tokio::join!(read, async {
+        let first = peer.expect("resources/read").await;
+        peer.answer(&first, &ask);
+        let second = peer.expect("resources/read").await;
+        assert_eq!(second["params"]["inputResponses"], answers);
+        let contents = json!([{ "uri": "file:///a", "text": "hello" }]);
+        peer.answer(&second, &json!({ "contents": contents }));
+    });
+    assert_eq!(read.unwrap().contents.len(), 1);
 }

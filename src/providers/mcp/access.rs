@@ -10,6 +10,7 @@ use super::{McpProvider, McpSetup};
 use crate::config::spec::{AuthSpec, ClientProof, Endpoint, OAuthAsks, ServerSpec};
 use crate::mcp::auth::{Algorithm, Grant, OAuth, Proof, Settings};
 use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::tracer::Tracer;
 use crate::model::{Browser, Fault, LoginReport};
 use crate::net::address::{is_near, show};
 use crate::provider::{Login, permit};
@@ -24,7 +25,7 @@ pub(super) struct Access {
 
 impl Access {
     /// The credentials by what the entry says.
-    pub(super) fn of(spec: &ServerSpec, setup: &McpSetup) -> Self {
+    pub(super) fn of(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Self {
         let Endpoint::Http { url, auth, .. } = &spec.endpoint else {
             return Self { credentials: credentials::none(), login: None };
         };
@@ -32,6 +33,7 @@ impl Access {
         settings.vault = Arc::clone(&setup.logins);
         settings.learn = Arc::clone(&setup.learn);
         settings.insecure = setup.insecure;
+        settings.tracer = tracer.clone();
         let mut take = |asks: &OAuthAsks, grant: Grant| {
             settings.scopes.clone_from(&asks.scopes);
             settings.issuer.clone_from(&asks.issuer);

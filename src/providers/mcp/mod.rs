@@ -114,9 +114,10 @@ struct Listed {
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
-        let access = Access::of(&spec, &setup);
+        let tracer = Tracer::new(&spec.name, setup.traffic.clone());
+        let access = Access::of(&spec, &setup, &tracer);
         Self {
-            tracer: Tracer::new(&spec.name, setup.traffic.clone()),
+            tracer,
             spec,
             setup,
             access,

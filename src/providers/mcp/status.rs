@@ -81,6 +81,7 @@ impl Server for McpProvider {
                 }
             }
             if let Err(fault) = self.list().await {
+                self.known().health.failed(&fault);
                 connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
             }
             self.count_offers(&connection).await;

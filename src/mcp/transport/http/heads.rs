@@ -18,21 +18,21 @@ use crate::model::traffic::Direction;
 const HIDDEN: &str = "***";
 
 /// Reports heads to a tracer.
-pub(super) struct Heads {
-    pub(super) tracer: Tracer,
+pub(in crate::mcp) struct Heads {
+    pub(in crate::mcp) tracer: Tracer,
     /// The headers of the entry, which the client adds to every request; their values are hidden.
     own: Vec<(String, String)>,
 }
 
 impl Heads {
     /// Reports to `tracer`; `own` are the headers that go with every request.
-    pub(super) fn new(tracer: Tracer, own: &HeaderMap) -> Self {
+    pub(in crate::mcp) fn new(tracer: Tracer, own: &HeaderMap) -> Self {
         let own = if tracer.is_on() { shown(own) } else { Vec::new() };
         Self { tracer, own }
     }
 
     /// A request is about to be sent.
-    pub(super) fn asking(
+    pub(in crate::mcp) fn asking(
         &self,
         method: &Method,
         url: &Url,
@@ -48,7 +48,7 @@ impl Heads {
     }
 
     /// The head of a response is here, `took` after the request was sent.
-    pub(super) fn answered(&self, response: &Response, took: Duration, call: Option<&CallId>) {
+    pub(in crate::mcp) fn answered(&self, response: &Response, took: Duration, call: Option<&CallId>) {
         if self.tracer.is_on() {
             let line = response.status().to_string();
             let headers = shown(response.headers());
@@ -57,7 +57,7 @@ impl Heads {
     }
 
     /// A body that is no message.
-    pub(super) fn page(&self, body: &[u8], call: Option<&CallId>) {
+    pub(in crate::mcp) fn page(&self, body: &[u8], call: Option<&CallId>) {
         if self.tracer.is_on() && !body.is_empty() {
             self.tracer.noise(&String::from_utf8_lossy(body), call);
         }

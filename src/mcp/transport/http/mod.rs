@@ -49,13 +49,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+pub(in crate::mcp) use heads::Heads;
 pub use headers::header_text;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 pub use with_sse::SseWire;
 
 use self::gate::Gate;
-use self::heads::Heads;
 use self::queue::{Inbox, Outbox, queue};
 use self::redact::Redactor;
 use self::running::{Running, locked};
