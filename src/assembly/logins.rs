@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::environment::Environment;
 use crate::mcp::auth::vault::Login;
-use crate::mcp::auth::{FileVault, KEY_VARIABLE, MemoryVault, Vault};
+use crate::mcp::auth::{FileVault, KEY_VARIABLE, KEYCHAIN_VARIABLE, MemoryVault, Vault};
 use crate::model::{Fault, LoginReport};
 
 /// Where logins are kept; without a state directory as long as the process lives.
@@ -17,7 +17,9 @@ pub(super) fn vault(environment: &dyn Environment) -> Arc<dyn Vault> {
 
 fn file(environment: &dyn Environment) -> Option<FileVault> {
     let key = environment.var(KEY_VARIABLE);
-    environment.state_dir().map(|directory| FileVault::new(&directory, key))
+    let keychain = environment.var(KEYCHAIN_VARIABLE).is_some_and(|value| value == "1");
+    let file = |directory| FileVault::new(directory, key).with_keychain(keychain);
+    environment.state_dir().as_deref().map(file)
 }
 
 /// All logins that are kept, in the order they were made.

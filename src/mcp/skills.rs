@@ -106,7 +106,7 @@ pub async fn list(
 /// Loads a skill: its `SKILL.md`, checked against the list.
 ///
 /// # Errors
-/// As [`file`]; and when the frontmatter is not the one that was listed.
+/// As [`file()`]; and when the frontmatter is not the one that was listed.
 pub async fn load(
     connection: &Connection,
     server: &str,

@@ -1,6 +1,6 @@
 //! The trace file: everything that crossed the wires of servers, one JSON object a line.
 //!
-//! Owns: the shape of its lines; writing ([`write`]) and reading ([`read`]) them. Nothing is lost:
+//! Owns: the shape of its lines; writing ([`mod@write`]) and reading ([`read`]) them. Nothing is lost:
 //! a message is kept byte for byte. Secrets are taken out before anything comes here.
 //!
 //! The first line of a run is its header; a file may hold several runs, one after the other:

@@ -16,6 +16,7 @@ use secrecy::{SecretBox, SecretString};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
+use super::keychain;
 use super::seal::{KEY_LEN, Secret, Source, VARIABLE, generate, source};
 use super::vault::{Change, Login, Turn, Vault};
 use crate::mcp::era;
@@ -35,6 +36,8 @@ const AGAIN: Duration = Duration::from_millis(20);
 pub struct FileVault {
     directory: PathBuf,
     variable: Option<SecretString>,
+    /// A new key is kept in the keychain of the system, not in a file.
+    keychain: bool,
 }
 
 impl std::fmt::Debug for FileVault {
@@ -53,7 +56,13 @@ impl FileVault {
     /// `TOOLHOST_ENCRYPTION_KEY` when it has one. Touches nothing yet.
     pub fn new(state_dir: &Path, variable: Option<String>) -> Self {
         let variable = variable.filter(|value| !value.is_empty()).map(SecretString::from);
-        Self { directory: state_dir.join("auth"), variable }
+        Self { directory: state_dir.join("auth"), variable, keychain: false }
+    }
+
+    /// Keeps the key in the keychain of the system, unless the variable has one.
+    #[must_use]
+    pub fn with_keychain(self, keychain: bool) -> Self {
+        Self { keychain, ..self }
     }
 
     fn path(&self) -> PathBuf {
@@ -76,7 +85,7 @@ impl FileVault {
         }
     }
 
-    fn read(&self) -> Result<Vec<Login>, Fault> {
+    async fn read(&self) -> Result<Vec<Login>, Fault> {
         let path = self.path();
         let sealed = match read(&path) {
             Ok(sealed) => sealed,
@@ -97,12 +106,16 @@ impl FileVault {
                 Some(key) => key,
                 None => return Err(unusable("the key that was beside them is gone")),
             },
+            (Some(Source::Keychain), _) => match keychain::key().await? {
+                Some(key) => Secret::Keychain(key),
+                None => return Err(unusable("the keychain does not have their key any more")),
+            },
             (None, _) => return Err(unusable("the file is none of toolhost's")),
         };
         let opened = secret.open(&sealed).ok_or_else(|| {
             unusable(match secret {
                 Secret::Variable(_) => "another key sealed them, or the file is damaged",
-                Secret::File(_) => "the file or its key is damaged",
+                Secret::File(_) | Secret::Keychain(_) => "the file or its key is damaged",
             })
         })?;
         let content: Content =
@@ -110,10 +123,14 @@ impl FileVault {
         Ok(content.logins)
     }
 
-    fn write(&self, logins: Vec<Login>) -> Result<(), Fault> {
+    async fn write(&self, logins: Vec<Login>) -> Result<(), Fault> {
         let path = self.path();
         let secret = match &self.variable {
             Some(variable) => Secret::Variable(variable.clone()),
+            None if self.keychain => match keychain::key().await? {
+                Some(key) => Secret::Keychain(key),
+                None => make_key_of_keychain().await?,
+            },
             None => match self.key()? {
                 Some(key) => key,
                 None => self.make_key()?,
@@ -187,20 +204,26 @@ impl FileVault {
 #[async_trait]
 impl Vault for FileVault {
     async fn load(&self) -> Result<Vec<Login>, Fault> {
-        self.read()
+        self.read().await
     }
 
     async fn change(&self, change: Change<'_>) -> Result<(), Fault> {
         let _lock = self.lock("lock", WRITING).await?;
-        let mut logins = self.read()?;
+        let mut logins = self.read().await?;
         change(&mut logins);
-        self.write(logins)
+        self.write(logins).await
     }
 
     async fn turn(&self, server: &str) -> Result<Turn, Fault> {
         let lock = self.lock(&format!("{}.turn", era::key(&[server])), RENEWING).await?;
         Ok(Box::new(lock))
     }
+}
+
+async fn make_key_of_keychain() -> Result<Secret, Fault> {
+    let key = SecretBox::new(Box::new(generate().ok_or_else(no_random)?));
+    keychain::keep(&key).await?;
+    Ok(Secret::Keychain(key))
 }
 
 fn no_random() -> Fault {
@@ -256,6 +279,17 @@ mod tests {
 
     async fn add(vault: &FileVault, login: &Login) -> Result<(), Fault> {
         vault.change(&mut |logins| put(logins, login)).await
+    }
+
+    #[cfg(not(feature = "keyring"))]
+    #[tokio::test]
+    async fn without_a_keychain_nothing_falls_back_to_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = FileVault::new(dir.path(), None).with_keychain(true);
+        let fault = add(&vault, &login("https://a", "t")).await.unwrap_err();
+        assert_eq!(fault.kind(), crate::model::FaultKind::Auth);
+        assert!(fault.message().contains("without the feature 'keyring'"), "{fault}");
+        assert!(!dir.path().join("auth/key").exists() && !dir.path().join("auth/logins").exists());
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@
 //!
 //! The parts: [`OAuth`] are the [`Credentials`](super::credentials::Credentials) of one server;
 //! `discovery` finds who issues tokens; `login` and `program` get one; `renewal` renews it;
-//! [`vault`] and [`file`] keep it; `http` decides who is asked at all. What the SDK does well it
+//! [`vault`] and [`mod@file`] keep it; `http` decides who is asked at all. What the SDK does well it
 //! does here: the search, the registration, the authorization request, the exchange of the code and
 //! the checks of what comes back.
 //!
@@ -33,6 +33,7 @@ mod fault;
 pub mod file;
 mod http;
 mod jwt;
+mod keychain;
 mod login;
 mod program;
 mod renewal;
@@ -52,6 +53,7 @@ pub use engine::OAuth;
 pub use file::FileVault;
 pub use http::Reach;
 pub use jwt::Algorithm;
+pub use keychain::VARIABLE as KEYCHAIN_VARIABLE;
 pub use seal::VARIABLE as KEY_VARIABLE;
 pub use vault::{MemoryVault, Vault};
 

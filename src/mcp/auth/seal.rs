@@ -2,7 +2,8 @@
 //!
 //! Owns: the keys and the shape of a sealed file. A key that was generated lies beside what it
 //! seals: it guards against copies of the one file (a backup, a mistaken upload) and against
-//! nobody who can read the directory. `TOOLHOST_ENCRYPTION_KEY` guards as well as it is kept.
+//! nobody who can read the directory. `TOOLHOST_ENCRYPTION_KEY` guards as well as it is kept, a key in
+//! the keychain of the system (see `keychain`) as well as that is.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -18,12 +19,14 @@ const SALT_LEN: usize = 16;
 const INFO: &[u8] = b"toolhost logins 1";
 const BY_VARIABLE: &[u8] = b"toolhost logins 1, key: variable\n";
 const BY_FILE: &[u8] = b"toolhost logins 1, key: file\n";
+const BY_KEYCHAIN: &[u8] = b"toolhost logins 1, key: keychain\n";
 
 /// Which key sealed a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Variable,
     File,
+    Keychain,
 }
 
 /// What a key is made from.
@@ -32,6 +35,8 @@ pub(super) enum Secret {
     Variable(SecretString),
     /// The content of the key file.
     File(SecretBox<[u8; KEY_LEN]>),
+    /// What the keychain of the system keeps.
+    Keychain(SecretBox<[u8; KEY_LEN]>),
 }
 
 impl Secret {
@@ -39,13 +44,14 @@ impl Secret {
         match self {
             Self::Variable(_) => BY_VARIABLE,
             Self::File(_) => BY_FILE,
+            Self::Keychain(_) => BY_KEYCHAIN,
         }
     }
 
     fn key(&self, salt: &[u8]) -> Option<LessSafeKey> {
         let bytes = match self {
             Self::Variable(text) => text.expose_secret().as_bytes(),
-            Self::File(bytes) => bytes.expose_secret().as_slice(),
+            Self::File(bytes) | Self::Keychain(bytes) => bytes.expose_secret().as_slice(),
         };
         let drawn = Salt::new(HKDF_SHA256, salt).extract(bytes);
         let info = [INFO];
@@ -86,6 +92,8 @@ pub(super) fn source(sealed: &[u8]) -> Option<Source> {
         Some(Source::Variable)
     } else if sealed.starts_with(BY_FILE) {
         Some(Source::File)
+    } else if sealed.starts_with(BY_KEYCHAIN) {
+        Some(Source::Keychain)
     } else {
         None
     }

@@ -10,8 +10,8 @@ use super::{connected, limits, open, options};
 use crate::mcp::connection::Connection;
 use crate::mcp::{listing, offering};
 use crate::model::{
-    CompletionQuery, Era, Fault, FaultKind, JsonObject, Offered, Prompt, Reference, Reply, Resource,
-    ResourceTemplate,
+    CompletionQuery, Era, Fault, FaultKind, JsonObject, Offered, Prompt, Reference, Reply,
+    Resource, ResourceTemplate,
 };
 
 /// A connection of an era to a server that declares everything.
@@ -401,7 +401,8 @@ async fn a_server_may_ask_before_it_fills_in_or_lets_read() {
     let options = super::questions::saying(Reply::Accept(json!({ "name": "Ada" })));
     let (connection, mut peer) = super::connected_with(options).await;
     let limits = limits();
-    let form = json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
+    let form =
+        json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
     let ask = json!({ "resultType": "input_required", "requestState": "s",
         "inputRequests": { "who": { "method": "elicitation/create", "params": form } } });
     let answers = json!({ "who": { "action": "accept", "content": { "name": "Ada" } } });

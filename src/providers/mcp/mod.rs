@@ -67,7 +67,7 @@ pub struct McpSetup {
     pub learn: Learn,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
-    /// Which log lines calls ask for (see [`RequestOptions::log_level`]).
+    /// Which log lines calls ask for (see [`log_level`](crate::mcp::connection::RequestOptions::log_level)).
     pub log_level: Option<&'static str>,
 }
 

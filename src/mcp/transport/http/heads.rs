@@ -48,7 +48,12 @@ impl Heads {
     }
 
     /// The head of a response is here, `took` after the request was sent.
-    pub(in crate::mcp) fn answered(&self, response: &Response, took: Duration, call: Option<&CallId>) {
+    pub(in crate::mcp) fn answered(
+        &self,
+        response: &Response,
+        took: Duration,
+        call: Option<&CallId>,
+    ) {
         if self.tracer.is_on() {
             let line = response.status().to_string();
             let headers = shown(response.headers());

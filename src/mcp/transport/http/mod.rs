@@ -49,8 +49,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub(in crate::mcp) use heads::Heads;
 pub use headers::header_text;
+pub(in crate::mcp) use heads::Heads;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 pub use with_sse::SseWire;
