@@ -89,6 +89,10 @@ pub struct Global {
     /// Say more: progress and log lines of tools and servers
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
+    /// Ask servers for log lines of this level and graver ones, and show them: debug, info, notice,
+    /// warning, error, critical, alert or emergency
+    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
+    pub log_level: Option<LogThreshold>,
     /// When to use colour
     #[arg(
         long,
@@ -132,6 +136,36 @@ pub struct Global {
     /// Save all that crosses the wires of servers to this file, for replay
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub trace_save: Option<PathBuf>,
+}
+
+/// The least grave log lines that are wanted (RFC 5424, as MCP uses it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[expect(missing_docs, reason = "the names are all there is to say")]
+pub enum LogThreshold {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogThreshold {
+    /// The protocol's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
 }
 
 impl Global {
@@ -349,6 +383,9 @@ mod tests {
                                        names]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
+              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
+                                       them: debug, info, notice, warning, error, critical, alert or
+                                       emergency
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --plain                  No colour, no repainting, and nothing cut to the width of the
@@ -424,6 +461,9 @@ mod tests {
                                        names]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
+              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
+                                       them: debug, info, notice, warning, error, critical, alert or
+                                       emergency
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --plain                  No colour, no repainting, and nothing cut to the width of the

@@ -213,10 +213,11 @@ impl Context {
             profile: self.global.profile.clone(),
             insecure: self.global.insecure,
             require_record: self.global.require_record,
-            log_level: match self.global.verbose {
-                0 => None,
-                1 => Some("info"),
-                _ => Some("debug"),
+            log_level: match (self.global.log_level, self.global.verbose) {
+                (Some(level), _) => Some(level.as_str()),
+                (None, 0) => None,
+                (None, 1) => Some("info"),
+                (None, _) => Some("debug"),
             },
         }
     }
@@ -234,7 +235,8 @@ impl Context {
     }
 
     fn events(&self) -> EventSink {
-        let progress = Progress::new(Arc::clone(&self.door), Arc::new(SystemClock));
+        let progress = Progress::new(Arc::clone(&self.door), Arc::new(SystemClock))
+            .with_logs(self.global.log_level.is_some());
         EventSink::new(move |event| progress.show(&event))
     }
 

@@ -31,6 +31,8 @@ pub struct Progress {
     pace: Mutex<Pace>,
     waits: Arc<Mutex<Waits>>,
     nested: Mutex<HashMap<CallId, Nested>>,
+    /// Log lines were asked for.
+    logs: bool,
 }
 
 /// A call that is part of another one.
@@ -60,7 +62,14 @@ impl Progress {
             pace: Mutex::default(),
             waits: Arc::default(),
             nested: Mutex::default(),
+            logs: false,
         }
+    }
+
+    /// Shows every log line, because they were asked for.
+    #[must_use]
+    pub fn with_logs(self, logs: bool) -> Self {
+        Self { logs, ..self }
     }
 
     /// Shows one event, or not.
@@ -78,7 +87,8 @@ impl Progress {
             _ => {}
         }
         self.place(event);
-        if !verbose && !self.door.is_watched() {
+        let asked_for = self.logs && matches!(event, Event::Log { .. });
+        if !(verbose || asked_for || self.door.is_watched()) {
             return;
         }
         match event {
@@ -95,7 +105,7 @@ impl Progress {
                 }
             }
             Event::Log { origin, level, text: line } => {
-                if verbose || self.may_log() {
+                if verbose || self.logs || self.may_log() {
                     self.door.note(
                         &Line::of(Label::Dim, format!("{origin} {}: ", level.0))
                             .then(Label::Plain, text::shorten(line, LOG_TEXT)),
@@ -283,6 +293,15 @@ mod tests {
     fn progress(value: f64) -> Event {
         let call_id = CallId("1".to_owned());
         Event::Progress { call_id, progress: value, total: Some(4.0), message: None }
+    }
+
+    #[test]
+    fn log_lines_that_were_asked_for_are_shown_without_a_terminal() {
+        for (asked_for, shown) in [(false, ""), (true, "s info: hi\n")] {
+            let (door, _, err) = captured(Wishes::default(), false);
+            Progress::new(Arc::new(door), stopped()).with_logs(asked_for).show(&log());
+            assert_eq!(err.text(), shown);
+        }
     }
 
     fn log() -> Event {
