@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
@@ -152,6 +153,8 @@ impl McpProvider {
         let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
         let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start(is_process, worked));
         match admitted {
+            // Even a wait that is over costs a tick of the timer, a millisecond of each first call.
+            Ok(not_before) if not_before <= Instant::now() => {}
             Ok(not_before) => tokio::time::sleep_until(not_before).await,
             Err(fault) => {
                 let fault = fault.server(&self.spec.name);
