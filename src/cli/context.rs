@@ -67,6 +67,21 @@ impl Context {
         let _said_before = self.answers.set(Arc::new(answers));
     }
 
+    /// For commands that hand a server's bytes to a client as they are: nothing of that may reach a
+    /// terminal.
+    ///
+    /// # Errors
+    /// A usage fault when standard output is a terminal.
+    pub fn expect_client(&self, command: &str) -> Result<(), Fault> {
+        if !self.door.is_terminal() {
+            return Ok(());
+        }
+        let what = format!("{command} speaks to a client, and standard output is a terminal");
+        Err(Fault::usage(what).hint(
+            "let a client start it as its server; to see a server's wire: toolhost trace SERVER",
+        ))
+    }
+
     /// The host that was built, to be closed.
     pub fn take_host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()

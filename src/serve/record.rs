@@ -2,8 +2,11 @@
 //! tracer what passes.
 //!
 //! Owns: passing every byte on as it comes, in both directions and on stderr, and the end of the
-//! server when either side ends. Never does: change, hold back or understand a message.
+//! server when either side ends. Never does: change, hold back or understand a message; but what
+//! the server writes to stderr is made safe when that is a terminal.
 
+use std::borrow::Cow;
+use std::io::IsTerminal as _;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
 use crate::util::process::{Grace, Process, show_exit};
+use crate::util::text;
 
 /// How long a server may go on answering after the client has left.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -50,12 +54,25 @@ enum Ended {
 /// When the server ended by itself, and not well.
 pub async fn run(server: Recorded, cancel: &CancellationToken) -> Result<(), Fault> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    pass_on(server, (input, output, tokio::io::stderr()), cancel).await
+    let shown = if std::io::stderr().is_terminal() { for_a_terminal } else { as_said };
+    pass_on(server, (input, output, tokio::io::stderr()), shown, cancel).await
+}
+
+/// What becomes of bytes on their way.
+type Shown = fn(&[u8]) -> Cow<'_, [u8]>;
+
+fn as_said(bytes: &[u8]) -> Cow<'_, [u8]> {
+    Cow::Borrowed(bytes)
+}
+
+fn for_a_terminal(bytes: &[u8]) -> Cow<'_, [u8]> {
+    Cow::Owned(text::safe(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
 }
 
 async fn pass_on<R, W, E>(
     server: Recorded,
     (input, output, errors): (R, W, E),
+    shown: Shown,
     cancel: &CancellationToken,
 ) -> Result<(), Fault>
 where
@@ -69,13 +86,14 @@ where
         return Err(Fault::internal("the server was started without pipes"));
     };
     let mut said = StderrLines::new(tracer.clone());
-    let words = tokio::spawn(forward(words, errors, move |piece| match piece {
+    let words = tokio::spawn(forward(words, errors, shown, move |piece| match piece {
         Some(piece) => said.push(piece),
         None => said.flush(),
     }));
     let (up, down) = (tracer.clone(), tracer.clone());
-    let mut up = pin!(forward(input, to, lines(move |line| up.sent(line, None))));
-    let mut down = pin!(forward(from, output, lines(move |line| down.received(line, None))));
+    let mut up = pin!(forward(input, to, as_said, lines(move |line| up.sent(line, None))));
+    let mut down =
+        pin!(forward(from, output, as_said, lines(move |line| down.received(line, None))));
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => Ended::Stopped,
@@ -120,13 +138,14 @@ where
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    shown: Shown,
     mut look: impl FnMut(Option<&[u8]>),
 ) {
     let mut piece = vec![0; 64 * 1024];
     while let Ok(count) = from.read(&mut piece).await {
         let Some(bytes) = piece.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
         look(Some(bytes));
-        if to.write_all(bytes).await.is_err() || to.flush().await.is_err() {
+        if to.write_all(&shown(bytes)).await.is_err() || to.flush().await.is_err() {
             break;
         }
     }
@@ -188,7 +207,7 @@ mod tests {
         let cancel = cancel.clone();
         let run = tokio::spawn(async move {
             let streams = (input, output, tokio::io::sink());
-            pass_on(Recorded { process, tracer }, streams, &cancel).await
+            pass_on(Recorded { process, tracer }, streams, as_said, &cancel).await
         });
         (client_in, client_out, run)
     }
@@ -224,6 +243,14 @@ mod tests {
         assert_eq!(lines(Direction::Sent), expected);
         assert_eq!(lines(Direction::Received), expected);
         assert!(kept.iter().any(|t| matches!(&t.what, Passed::Stderr(text) if text == "bye")));
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_sequence() {
+        let hostile = b"loading\n\x1b]0;title\x07\xff";
+        assert_eq!(&*as_said(hostile), hostile);
+        let safe = for_a_terminal(hostile);
+        assert!(safe.starts_with(b"loading\n") && !safe.contains(&0x1b) && !safe.contains(&7));
     }
 
     #[tokio::test]

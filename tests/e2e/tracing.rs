@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Fixture, Place, Sandbox};
+use crate::support::{Fixture, Place, Pty, Sandbox};
 
 const ECHO: [&str; 3] = ["call", "srv-echo", "message=hello"];
 
@@ -269,4 +269,18 @@ fn hostile_bytes_are_shown_as_what_they_are_and_kept_exactly() {
     room.with_servers(words).check().exits(0);
     let rows = rows(&room.path("work/w.jsonl"));
     assert!(rows.iter().any(|row| row["base64"].is_string()), "{rows:?}");
+}
+
+#[test]
+fn what_is_passed_on_untouched_is_not_passed_to_a_terminal() {
+    let room = Sandbox::new();
+    for command in [
+        &["record", "--save", "r.jsonl", "--", "/bin/sh", "-c", "printf '\\033]0;owned\\007'"][..],
+        &["replay", "r.jsonl"],
+    ] {
+        let (code, screen) = Pty::toolhost(&room, command).finish();
+        assert_eq!(code, Some(2), "{screen}");
+        assert!(screen.contains("standard output is a terminal"), "{screen}");
+    }
+    assert!(!room.path("work/r.jsonl").exists(), "nothing was started");
 }

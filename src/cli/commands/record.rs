@@ -41,6 +41,7 @@ pub struct RecordArgs {
 /// # Errors
 /// Why the server cannot be started or ended badly, and that the recording is incomplete.
 pub async fn run(args: &RecordArgs, context: &Context) -> Outcome {
+    context.expect_client("record")?;
     let file = context.watchers.file(Some(&args.save))?;
     let traffic = context.watchers.sink(&context.door)?;
     let environment = &*context.environment;

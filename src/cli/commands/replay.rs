@@ -29,6 +29,7 @@ pub struct ReplayArgs {
 /// # Errors
 /// When the file is no recording, or the client breaks the protocol beyond repair.
 pub async fn run(args: &ReplayArgs, context: &Context) -> Outcome {
+    context.expect_client("replay")?;
     let door = &context.door;
     let recorded = read::file(&args.file)?;
     if recorded.damaged > 0 {
