@@ -173,6 +173,7 @@
 
 pub mod assembly;
 pub mod audit;
+pub mod bench;
 pub mod catalogue;
 pub mod cli;
 pub mod config;

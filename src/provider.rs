@@ -4,6 +4,8 @@
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
 
+pub mod repeat;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use crate::model::{
 };
 
 pub use crate::model::Listing;
+use repeat::Repeat;
 
 /// A source of tools.
 #[async_trait]
@@ -78,6 +81,11 @@ pub trait ToolProvider: Send + Sync {
 
     /// The ability to log in, for servers that may want it.
     fn as_login(&self) -> Option<&dyn Login> {
+        None
+    }
+
+    /// The ability to carry many calls faster than one after the other.
+    fn as_repeat(&self) -> Option<&dyn Repeat> {
         None
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
-    audit, auth, call, complete as values, completions, config, history, inspect, list, pin,
+    audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
     prompts, record, replay, resources, servers, trace, trust, verify,
 };
 use crate::cli::complete;
@@ -169,6 +169,7 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::List(args) => list::run(&args, context).await,
         Command::Inspect(args) => inspect::run(&args, context).await,
         Command::Call(args) => call::run(&args, context).await,
+        Command::Bench(args) => bench::run(&args, context).await,
         Command::Servers(args) => servers::run(&args, context).await,
         Command::Resources(args) => resources::run(&args, context).await,
         Command::Prompts(args) => prompts::run(&args, context).await,

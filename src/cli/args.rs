@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::commands::{
-    audit, auth, call, complete as values, completions, config, history, inspect, list, pin,
+    audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
     prompts, record, replay, resources, servers, trace, trust, verify,
 };
 use super::complete;
@@ -198,6 +198,8 @@ pub enum Command {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
+    /// Call a tool many times and show how fast it answers.
+    Bench(Box<bench::BenchArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
     /// List, read and watch the resources of servers.

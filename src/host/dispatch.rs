@@ -303,7 +303,12 @@ impl ToolHost {
         }
     }
 
-    fn context(&self, request: &CallRequest, call_id: CallId, limits: &Limits) -> ToolContext {
+    pub(super) fn context(
+        &self,
+        request: &CallRequest,
+        call_id: CallId,
+        limits: &Limits,
+    ) -> ToolContext {
         let session_id = request.session.clone().unwrap_or_else(|| self.session.clone());
         let mut environment = self.environment.clone();
         let mut metadata = self.metadata.clone();
@@ -332,7 +337,10 @@ impl ToolHost {
 
 /// Coerces and checks the arguments; all problems at once. Beside them stands a warning when they
 /// could not be checked.
-async fn ready(tool: &Tool, request: &CallRequest) -> Result<(JsonObject, Option<String>), Fault> {
+pub(super) async fn ready(
+    tool: &Tool,
+    request: &CallRequest,
+) -> Result<(JsonObject, Option<String>), Fault> {
     let schema = &*tool.definition.input_schema;
     let given = match &request.arguments {
         Arguments::Object(object) => object.clone(),

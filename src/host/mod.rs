@@ -20,6 +20,7 @@ pub mod questions;
 pub mod recorder;
 pub mod records;
 pub mod registry;
+pub mod repeat;
 pub mod request;
 pub mod retry;
 pub mod sessions;

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod auth;
+pub mod bench;
 pub mod call;
 pub mod complete;
 pub mod completions;

@@ -1,0 +1,219 @@
+//! What became of the calls of one target, while they end.
+//!
+//! Owns: counting, within bounded memory whatever the number of calls. Never does: read a clock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::model::FaultKind;
+use crate::provider::repeat::{End, Verdict};
+use crate::util::histogram::Durations;
+
+use super::report::{ErrorReport, Slice};
+
+/// Slices of the timeline at most; when one more is needed, pairs of them become one.
+const SLICES: usize = 128;
+/// The length of a slice at first.
+const SLICE: Duration = Duration::from_millis(100);
+/// Kinds of failures that are told apart at most.
+const KINDS: usize = 32;
+
+/// Counts the calls of one target.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    /// The first call that counts was sent then.
+    pub began: Option<Instant>,
+    /// The last call that counts ended then.
+    pub last: Option<Instant>,
+    /// The very first call took so long.
+    pub first_call: Option<Duration>,
+    /// Calls that were sent to warm up.
+    pub warm_up: u64,
+    /// Calls that were sent and count.
+    pub requests: u64,
+    /// Calls in flight now, and at most so far.
+    pub in_flight: u64,
+    /// The most that were in flight at once.
+    pub peak_in_flight: u64,
+    /// Answered.
+    pub ok: u64,
+    /// Refused by the tool.
+    pub tool_errors: u64,
+    /// Failed, timeouts not included.
+    pub errors: u64,
+    /// Timed out.
+    pub timeouts: u64,
+    /// Not answered when the run ended.
+    pub unanswered: u64,
+    /// Not made, because too many were in flight.
+    pub dropped: u64,
+    /// Failures since the last answered call.
+    pub failures_in_a_row: u64,
+    /// From the intended moment, of answered calls.
+    pub response: Durations,
+    /// From the sending, of answered calls.
+    pub service: Durations,
+    /// From the sending, of the others.
+    pub failed: Durations,
+    /// By kind.
+    pub errors_by_kind: BTreeMap<String, ErrorReport>,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// From the intended moment to the sending.
+    pub lag: Durations,
+    timeline: Vec<Slice>,
+    slice: Duration,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            began: None,
+            last: None,
+            first_call: None,
+            warm_up: 0,
+            requests: 0,
+            in_flight: 0,
+            peak_in_flight: 0,
+            ok: 0,
+            tool_errors: 0,
+            errors: 0,
+            timeouts: 0,
+            unanswered: 0,
+            dropped: 0,
+            failures_in_a_row: 0,
+            response: Durations::default(),
+            service: Durations::default(),
+            failed: Durations::default(),
+            errors_by_kind: BTreeMap::new(),
+            bytes_out: 0,
+            bytes_in: 0,
+            lag: Durations::default(),
+            timeline: Vec::new(),
+            slice: SLICE,
+        }
+    }
+}
+
+impl Meter {
+    /// A call is sent.
+    pub fn sent(&mut self, counts: bool) {
+        self.in_flight += 1;
+        self.peak_in_flight = self.peak_in_flight.max(self.in_flight);
+        if counts {
+            self.requests += 1;
+        } else {
+            self.warm_up += 1;
+        }
+    }
+
+    /// A call ended that was to be sent at `intended` (open loads) and `counts` or was made to
+    /// warm up.
+    pub fn ended(&mut self, end: &End, intended: Option<Instant>, counts: bool) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let service = end.at.saturating_duration_since(end.sent);
+        if end.ticket == 0 && !matches!(end.verdict, Verdict::Unanswered) {
+            self.first_call = Some(service);
+        }
+        if !counts {
+            return;
+        }
+        let from = intended.unwrap_or(end.sent);
+        let response = end.at.saturating_duration_since(from);
+        let began = *self.began.get_or_insert(end.sent.min(from));
+        self.last = self.last.max(Some(end.at));
+        self.bytes_out += end.bytes_out;
+        self.bytes_in += end.bytes_in;
+        if let Some(intended) = intended {
+            self.lag.record(end.sent.saturating_duration_since(intended));
+        }
+        let since = end.at.saturating_duration_since(began);
+        if matches!(end.verdict, Verdict::Ok) {
+            self.ok += 1;
+            self.failures_in_a_row = 0;
+            self.response.record(response);
+            self.service.record(service);
+            let slice = self.slice_at(since);
+            slice.ok += 1;
+            slice.response.record(response);
+            return;
+        }
+        self.slice_at(since).failed += 1;
+        match &end.verdict {
+            Verdict::Ok => {}
+            Verdict::Unanswered => self.unanswered += 1,
+            Verdict::No(words) => {
+                self.tool_errors += 1;
+                self.failure(FaultKind::Tool.as_str(), since, service, words);
+            }
+            Verdict::Failed(fault) => {
+                if fault.kind() == FaultKind::Timeout {
+                    self.timeouts += 1;
+                } else {
+                    self.errors += 1;
+                }
+                self.failure(fault.kind().as_str(), since, service, fault.message());
+            }
+        }
+    }
+
+    fn failure(&mut self, kind: &str, since: Duration, took: Duration, words: &str) {
+        self.failures_in_a_row += 1;
+        self.failed.record(took);
+        if let Some(known) = self.errors_by_kind.get_mut(kind) {
+            known.count += 1;
+        } else if self.errors_by_kind.len() < KINDS {
+            let first = ErrorReport { count: 1, first_seen: since, sample: words.to_owned() };
+            self.errors_by_kind.insert(kind.to_owned(), first);
+        }
+    }
+
+    /// Calls that ended otherwise than answered, those without an end left out.
+    pub fn failures(&self) -> u64 {
+        self.tool_errors + self.errors + self.timeouts
+    }
+
+    /// The timeline so far.
+    pub fn timeline(&self) -> &[Slice] {
+        &self.timeline
+    }
+
+    fn slice_at(&mut self, since: Duration) -> &mut Slice {
+        let at = |slice: Duration| {
+            usize::try_from(since.as_nanos() / slice.as_nanos()).unwrap_or(usize::MAX)
+        };
+        while at(self.slice) >= SLICES {
+            self.slice *= 2;
+            let halves = std::mem::take(&mut self.timeline);
+            self.timeline = halves.chunks(2).map(|pair| joined(pair, self.slice)).collect();
+        }
+        let at = at(self.slice);
+        while self.timeline.len() <= at {
+            let number = u32::try_from(self.timeline.len()).unwrap_or(u32::MAX);
+            self.timeline.push(Slice {
+                from: self.slice * number,
+                lasting: self.slice,
+                ok: 0,
+                failed: 0,
+                response: Durations::coarse(),
+            });
+        }
+        &mut self.timeline[at]
+    }
+}
+
+fn joined(pair: &[Slice], lasting: Duration) -> Slice {
+    let mut response = Durations::coarse();
+    for slice in pair {
+        response.merge(&slice.response);
+    }
+    Slice {
+        from: pair.first().map_or(Duration::ZERO, |slice| slice.from),
+        lasting,
+        ok: pair.iter().map(|slice| slice.ok).sum(),
+        failed: pair.iter().map(|slice| slice.failed).sum(),
+        response,
+    }
+}

@@ -1,0 +1,168 @@
+//! What a run is to do.
+
+use std::time::Duration;
+
+use crate::model::JsonObject;
+
+/// How long what is in flight at the end may take to end.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Calls of a run that nobody bounded.
+pub const REQUESTS: u64 = 1_000;
+
+/// The time that a run which nobody bounded may take.
+pub const DURATION: Duration = Duration::from_secs(10);
+
+/// A run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// When calls are made.
+    pub model: Model,
+    /// When no more calls are made; whatever comes first.
+    pub until: Bounds,
+    /// How several targets share the run.
+    pub sharing: Sharing,
+    /// Calls before the first one that counts.
+    pub warm_up: WarmUp,
+    /// How long what is in flight at the end may take to end.
+    pub patience: Duration,
+    /// Ends the run early.
+    pub stop_rules: Vec<StopRule>,
+    /// Whatever is left to chance follows from it.
+    pub seed: u64,
+}
+
+impl Default for Plan {
+    /// One call after the other, 1,000 of them or 10 s, after a tenth as many to warm up.
+    fn default() -> Self {
+        Self {
+            model: Model::Closed { concurrency: 1 },
+            until: Bounds { requests: Some(REQUESTS), duration: Some(DURATION) },
+            sharing: Sharing::default(),
+            warm_up: WarmUp::Calls(REQUESTS / 10),
+            patience: PATIENCE,
+            stop_rules: Vec::new(),
+            seed: 42,
+        }
+    }
+}
+
+/// When calls are made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Model {
+    /// As soon as one of so many has ended. Such a load waits for a slow tool and so hides how long
+    /// others would have waited: it knows service times only.
+    Closed {
+        /// Calls in flight; at least 1.
+        concurrency: usize,
+    },
+    /// At intended moments, whatever the tool does. Times count from those moments.
+    Open {
+        /// The moments.
+        arrivals: Arrivals,
+        /// Calls in flight at most; at least 1.
+        in_flight: usize,
+        /// What becomes of a call that finds that many in flight.
+        over: Over,
+    },
+}
+
+/// The intended moments of an open load. Rates are calls a second, finite and above 0.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// Evenly.
+    Constant {
+        /// The rate.
+        rate: f64,
+    },
+    /// As independent people come: exponential gaps.
+    Poisson {
+        /// The mean rate.
+        rate: f64,
+    },
+    /// Evenly, at rates that change; the run ends with the last step.
+    Steps(Vec<Step>),
+}
+
+/// A rate for a while.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Calls a second.
+    pub rate: f64,
+    /// For how long.
+    pub lasting: Duration,
+}
+
+/// What becomes of a call that finds too many in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Over {
+    /// It waits, and the wait is part of its response time.
+    #[default]
+    Queue,
+    /// It is counted as dropped and not made.
+    Drop,
+}
+
+/// What bounds a run; at least one is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// Calls that are made.
+    pub requests: Option<u64>,
+    /// Time in which calls are made.
+    pub duration: Option<Duration>,
+}
+
+/// How several targets share a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// All at once: each call is for one of them, chosen by weight.
+    #[default]
+    Mixed,
+    /// One after the other in so many rounds, in an order that chance changes from round to round,
+    /// so that whatever else the machine does hits all alike. Each target has the whole load while it
+    /// is its turn.
+    Turns {
+        /// The rounds; at least 1.
+        rounds: u32,
+    },
+}
+
+/// Calls that are made first and counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmUp {
+    /// So many.
+    Calls(u64),
+    /// For so long.
+    Time(Duration),
+}
+
+/// A reason to end a run early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopRule {
+    /// So many calls failed one after the other.
+    FailuresInARow(u64),
+    /// So many calls failed.
+    Failures(u64),
+}
+
+/// One tool of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetPlan {
+    /// The name as typed.
+    pub name: String,
+    /// How often it is chosen among several; above 0.
+    pub weight: f64,
+    /// Where arguments come from.
+    pub arguments: ArgumentSource,
+}
+
+/// Where the arguments of calls come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgumentSource {
+    /// The same for all.
+    One(JsonObject),
+    /// One after the other, and from the beginning again; at least one.
+    Rows(Vec<JsonObject>),
+    /// Made for each call; see `bench::template`.
+    Template(JsonObject),
+}

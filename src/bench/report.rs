@@ -1,0 +1,162 @@
+//! The account of a run: what is told, saved and compared.
+//!
+//! Owns: the shape of it. Views and exports are made from it and from nothing else.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::util::histogram::Durations;
+
+use super::plan::{Model, Plan};
+
+/// A run, whole.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was to be done.
+    pub plan: Plan,
+    /// When it began: since the Unix epoch.
+    pub began: Duration,
+    /// From the first call that counts to the end of the last one.
+    pub elapsed: Duration,
+    /// How it ended.
+    pub ending: Ending,
+    /// What became of the calls, for each target.
+    pub targets: Vec<TargetReport>,
+    /// What became of each round, when the targets took turns; else empty.
+    pub rounds: Vec<Round>,
+    /// How well the load was made.
+    pub generator: GeneratorReport,
+    /// What a reader should know before believing the figures, gravest first.
+    pub warnings: Vec<String>,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It did what was planned.
+    Complete,
+    /// A person stopped it.
+    Stopped,
+    /// A stop rule, or the tool, ended it.
+    Aborted,
+}
+
+/// What became of the calls of one target.
+#[derive(Debug, Clone)]
+pub struct TargetReport {
+    /// The full name.
+    pub tool: String,
+    /// The protocol revision, for tools of servers.
+    pub protocol: Option<String>,
+    /// What came before the first counted call.
+    pub cold: ColdStart,
+    /// Calls that were made to warm up, not part of anything else here.
+    pub warm_up: u64,
+    /// Calls that were made and count.
+    pub requests: u64,
+    /// Of those: the tool answered.
+    pub ok: u64,
+    /// The tool said no.
+    pub tool_errors: u64,
+    /// No usable answer came, timeouts not included.
+    pub errors: u64,
+    /// A limit fired.
+    pub timeouts: u64,
+    /// The run ended before their answers came.
+    pub unanswered: u64,
+    /// Not made, because too many were in flight.
+    pub dropped: u64,
+    /// Answered calls a second.
+    pub throughput: f64,
+    /// Of answered calls, from the intended moment (open) or the sending (closed).
+    pub response: Durations,
+    /// Of answered calls, from the sending.
+    pub service: Durations,
+    /// Of calls that were refused by the tool or failed, from the sending.
+    pub failed: Durations,
+    /// The most that were in flight at once.
+    pub peak_in_flight: u64,
+    /// What went wrong, by kind (`tool`, `timeout`, `protocol`, …).
+    pub errors_by_kind: BTreeMap<String, ErrorReport>,
+    /// Bytes sent, as far as they are counted.
+    pub bytes_out: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// How often the way to the tool had to be opened again.
+    pub restarts: u64,
+    /// What happened when: slices of equal length, first one first.
+    pub timeline: Vec<Slice>,
+    /// What was odd about the tool's traffic.
+    pub doubts: Vec<String>,
+}
+
+/// What came before the first counted call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ColdStart {
+    /// Starting or reaching the server and agreeing with it.
+    pub connect: Option<Duration>,
+    /// The very first call, warm-up or not.
+    pub first_call: Option<Duration>,
+}
+
+/// One kind of failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorReport {
+    /// How often.
+    pub count: u64,
+    /// When it was first seen, since the first call that counts.
+    pub first_seen: Duration,
+    /// What was said then, cut.
+    pub sample: String,
+}
+
+/// What happened in one stretch of time.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// When it begins, since the first call that counts.
+    pub from: Duration,
+    /// How long it is.
+    pub lasting: Duration,
+    /// Calls that were answered in it.
+    pub ok: u64,
+    /// Calls that ended otherwise in it.
+    pub failed: u64,
+    /// Response times of the answered ones.
+    pub response: Durations,
+}
+
+/// One turn of every target, in the order of the targets (not of the turns).
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// What became of each turn.
+    pub turns: Vec<Turn>,
+}
+
+/// What became of the calls of one target in one round.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Calls that were answered.
+    pub ok: u64,
+    /// Calls that ended otherwise.
+    pub failed: u64,
+    /// Response times of the answered ones.
+    pub response: Durations,
+}
+
+/// How well the load was made.
+#[derive(Debug, Clone, Default)]
+pub struct GeneratorReport {
+    /// From the intended moment to the sending; open loads only.
+    pub lag: Durations,
+    /// Calls that were sent more than a millisecond after their moment.
+    pub late: u64,
+}
+
+impl Report {
+    /// Whether times count from intended moments.
+    pub fn is_open(&self) -> bool {
+        matches!(self.plan.model, Model::Open { .. })
+    }
+}

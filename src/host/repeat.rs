@@ -1,0 +1,182 @@
+//! Many calls of one tool, for whoever makes load.
+//!
+//! Owns: what a run of calls needs before its first one: the tool, the right to call it so often,
+//! checked arguments, and something that carries the calls. Never does: pace, count, or record
+//! each call; a run leaves one record.
+
+mod lanes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::limits::{self, Limits};
+use super::policy::{self, Decision};
+use super::request::{Arguments, CallRequest};
+use super::router::{Route, Search};
+use super::{ToolHost, dispatch};
+use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
+use crate::provider::repeat::{Order, Payload, Repeater};
+use lanes::Lanes;
+
+/// A tool to be called many times.
+#[derive(Debug, Clone)]
+pub struct TargetRequest {
+    /// The name as typed: full, with another separator, or bare.
+    pub name: String,
+    /// Only these servers are considered (empty: everything).
+    pub servers: Vec<String>,
+    /// Overrides every configured timeout.
+    pub timeout: Option<Duration>,
+    /// Whether arguments are checked against the schema.
+    pub validate: bool,
+    /// Call even what would ask a person first, or says that it changes something.
+    pub allow_writes: bool,
+    /// Variables for the tool.
+    pub environment: BTreeMap<String, String>,
+    /// Metadata for the tool.
+    pub metadata: JsonObject,
+    /// Ends the run at once.
+    pub cancel: CancellationToken,
+}
+
+impl TargetRequest {
+    /// A tool that changes nothing, with checked arguments and every default.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            servers: Vec::new(),
+            timeout: None,
+            validate: true,
+            allow_writes: false,
+            environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// A tool that may be called many times.
+pub struct Target {
+    host: Arc<ToolHost>,
+    route: Route,
+    call: CallRequest,
+    limits: Limits,
+    call_id: CallId,
+}
+
+impl ToolHost {
+    /// Finds a tool for a run of calls and makes sure that it may be called so.
+    ///
+    /// # Errors
+    /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
+    /// refused unless writes are allowed.
+    pub async fn target(&self, request: &TargetRequest) -> Result<Target, Fault> {
+        let search = Search {
+            servers: &request.servers,
+            calls: true,
+            ..Search::of(&request.name, limits::LISTING)
+        };
+        let route = self.route(&search).await.map_err(|fault| self.masker.fault(fault))?;
+        let tool = &route.tool.definition;
+        if let Some(fault) = &tool.unavailable {
+            return Err(fault.clone());
+        }
+        self.admitted(tool)?;
+        let name = &tool.name;
+        let refused = |why: &str| {
+            Err(Fault::denied(format!("'{name}' is not called many times: {why}"))
+                .hint("--allow-writes does it all the same"))
+        };
+        match policy::decide(&self.policy, tool) {
+            Decision::Deny(why) => {
+                return Err(Fault::denied(format!("'{name}' is refused by {why}")));
+            }
+            Decision::Ask(why) if !request.allow_writes => return refused(&why),
+            Decision::Allow(_)
+                if tool.annotations.read_only == Some(false) && !request.allow_writes =>
+            {
+                return refused("it says that it is not read-only");
+            }
+            Decision::Ask(_) | Decision::Allow(_) => {}
+        }
+        let Some(host) = self.me.upgrade() else {
+            return Err(Fault::internal("the host is being closed"));
+        };
+        let limits = Limits::of(tool, request.timeout);
+        let call = CallRequest {
+            servers: request.servers.clone(),
+            timeout: request.timeout,
+            validate: request.validate,
+            environment: request.environment.clone(),
+            metadata: request.metadata.clone(),
+            cancel: request.cancel.clone(),
+            ..CallRequest::new(name.full(), Arguments::Object(JsonObject::new()))
+        };
+        Ok(Target { host, route, call, limits, call_id: CallId(self.ids.next()) })
+    }
+}
+
+impl Target {
+    /// The tool.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.route.tool.definition
+    }
+
+    /// How long connecting took, when finding the tool was the reason to connect.
+    pub fn connect(&self) -> Option<Duration> {
+        self.route.connect
+    }
+
+    /// The protocol revision, for tools of servers.
+    pub fn protocol(&self) -> Option<&str> {
+        self.route.protocol.as_deref()
+    }
+
+    /// What could not be found out, for people.
+    pub fn warnings(&self) -> &[String] {
+        &self.route.warnings
+    }
+
+    /// How long each answer is waited for.
+    pub fn limit(&self) -> Duration {
+        self.limits.attempt.min(self.limits.total)
+    }
+
+    /// Reads arguments by the tool's schema and checks them, unless that was switched off.
+    ///
+    /// # Errors
+    /// All that does not fit, at once.
+    pub async fn payload(&self, arguments: Arguments) -> Result<Payload, Fault> {
+        let request = CallRequest { arguments, ..self.call.clone() };
+        let (object, _unchecked) = dispatch::ready(&self.route.tool, &request).await?;
+        Ok(Payload::new(object))
+    }
+
+    /// Readies something that carries calls, with at most so many in flight.
+    ///
+    /// # Errors
+    /// When the tool cannot be reached.
+    pub async fn repeater(&self, lanes: usize) -> Result<Box<dyn Repeater>, Fault> {
+        let order = Order {
+            tool: self.definition().name.clone(),
+            lanes: lanes.max(1),
+            limit: self.limit(),
+            inspection: None,
+            context: self.context(),
+        };
+        let provider = &self.route.member.provider;
+        match provider.as_repeat() {
+            Some(repeat) => {
+                repeat.repeater(&order).await.map_err(|fault| self.host.masker.fault(fault))
+            }
+            None => Ok(Box::new(Lanes::new(Arc::clone(provider), order))),
+        }
+    }
+
+    fn context(&self) -> ToolContext {
+        self.host.context(&self.call, self.call_id.clone(), &self.limits)
+    }
+}
