@@ -32,7 +32,7 @@ pub trait ToolProvider: Send + Sync {
 
     /// What can be listed without starting or contacting anything: all tools of a local kind,
     /// the declared ones of a server.
-    fn declared(&self) -> Vec<ToolDefinition>;
+    fn declared(&self) -> Vec<Arc<ToolDefinition>>;
 
     /// Whether [`ToolProvider::list`] has to start or contact something.
     fn is_remote(&self) -> bool {

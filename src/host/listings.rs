@@ -53,13 +53,13 @@ impl ListWatch {
 /// One tool of a list, with its schemas compiled at first use.
 #[derive(Debug)]
 pub(super) struct Tool {
-    pub(super) definition: ToolDefinition,
+    pub(super) definition: Arc<ToolDefinition>,
     input: OnceCell<Checker>,
     output: OnceCell<Checker>,
 }
 
 impl Tool {
-    fn new(definition: ToolDefinition) -> Self {
+    fn new(definition: Arc<ToolDefinition>) -> Self {
         Self { definition, input: OnceCell::new(), output: OnceCell::new() }
     }
 
@@ -88,7 +88,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(tools: Vec<ToolDefinition>) -> Self {
+    fn new(tools: Vec<Arc<ToolDefinition>>) -> Self {
         let mut by_name = HashMap::with_capacity(tools.len());
         for (at, tool) in tools.iter().enumerate() {
             by_name.entry(tool.name.full()).or_insert(at);
@@ -110,7 +110,7 @@ impl Snapshot {
     fn contribution(&self) -> Contribution {
         Contribution {
             server: None,
-            tools: self.tools.iter().map(|tool| tool.definition.clone()).collect(),
+            tools: self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect(),
             problems: self.problems.clone(),
             fault: None,
             partial: self.partial,
@@ -164,7 +164,7 @@ impl Member {
         let mut tools = self.provider.declared();
         for tool in &mut tools {
             if self.is_remote() && tool.status == ToolStatus::Live {
-                tool.status = ToolStatus::Declared;
+                Arc::make_mut(tool).status = ToolStatus::Declared;
             } else {
                 mark_unchecked(tool);
             }
@@ -216,7 +216,7 @@ impl Member {
             Err(fault) => {
                 let mut part = self.declared().contribution();
                 for tool in &mut part.tools {
-                    tool.withdraw(fault.clone());
+                    Arc::make_mut(tool).withdraw(fault.clone());
                 }
                 if self.server.is_none() {
                     // Only servers have a row of their own in a catalogue.
@@ -292,10 +292,11 @@ impl Member {
 }
 
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
-fn mark_unchecked(tool: &mut ToolDefinition) {
+fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
         && let Err(reason) = survey::survey(&tool.input_schema)
     {
+        let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;
         tool.warnings.push(format!("arguments are not checked: {reason}"));
     }
