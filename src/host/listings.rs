@@ -19,7 +19,7 @@ use crate::model::{
     Event, EventSink, Fault, ListOwner, OfferList, Phase, Problem, ServerState, ToolDefinition,
     ToolStatus,
 };
-use crate::provider::ToolProvider;
+use crate::provider::{Server, ToolProvider};
 use crate::util::units::show_duration;
 
 /// Notices that lists have changed. The assembly sends the events of the providers through
@@ -266,7 +266,7 @@ impl Member {
         // A change that comes while listing makes this list old already.
         let generation = self.changes.load(Ordering::Acquire);
         let server = self.provider.as_server();
-        let was_ready = server.is_some_and(|s| matches!(s.status().state, ServerState::Ready));
+        let was_ready = server.is_some_and(|server| server.introduction().is_ready);
         let listing = self.provider.list().await?;
         let mut tools = listing.tools;
         let mut problems = listing.problems;
@@ -275,14 +275,13 @@ impl Member {
             let declared = self.provider.declared();
             problems.extend(drift::apply(name, &declared, &mut tools, listing.partial));
         }
-        let status = server.map(crate::provider::Server::status);
-        let instructions = status.as_ref().and_then(|status| status.instructions.as_deref());
-        self.pins.mark(&mut tools, instructions);
+        let known = server.map(Server::introduction).unwrap_or_default();
+        self.pins.mark(&mut tools, known.instructions.as_deref());
         let snapshot = Arc::new(Snapshot {
             problems,
             partial: listing.partial,
-            connect: status.as_ref().filter(|_| !was_ready).and_then(|status| status.connect),
-            protocol: status.and_then(|status| status.protocol),
+            connect: known.connect.filter(|_| !was_ready),
+            protocol: known.protocol,
             generation,
             ..Snapshot::new(tools)
         });
