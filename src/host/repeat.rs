@@ -168,12 +168,12 @@ impl Target {
             context: self.context(),
         };
         let provider = &self.route.member.provider;
-        match provider.as_repeat() {
-            Some(repeat) => {
-                repeat.repeater(&order).await.map_err(|fault| self.host.masker.fault(fault))
-            }
-            None => Ok(Box::new(Lanes::new(Arc::clone(provider), order))),
-        }
+        let own = match provider.as_repeat() {
+            Some(repeat) => repeat.repeater(&order).await,
+            None => Ok(None),
+        };
+        let own = own.map_err(|fault| self.host.masker.fault(fault))?;
+        Ok(own.unwrap_or_else(|| Box::new(Lanes::new(Arc::clone(provider), order))))
     }
 
     fn context(&self) -> ToolContext {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
-use super::handshake::{Handshake, client_config, protocol_version};
+use super::handshake::{Handshake, client_config, protocol_version, request_meta};
 use super::lifecycle::Agreement;
 use super::message::{Message, Raw};
 use super::respondent::Respondent;
@@ -34,6 +34,8 @@ pub use held::Held;
 const STRAY_GRACE: Duration = Duration::from_secs(2);
 /// How long telling the server that a request was given up may take.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
+/// Which log lines a request asks for (revision 2026-07-28).
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// Limits and listeners of one request.
 #[derive(Clone)]
@@ -187,7 +189,7 @@ impl Connection {
         let mut settings = PeerRequestOptions::no_options();
         if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
             let mut meta = JsonObject::new();
-            meta.insert("io.modelcontextprotocol/logLevel".to_owned(), level.into());
+            meta.insert(LOG_LEVEL.to_owned(), level.into());
             settings = settings.with_meta(meta.into());
         }
         let request = ClientRequest::CustomRequest(request);
@@ -344,6 +346,20 @@ impl Connection {
     /// A fault of this server, in a step.
     pub(super) fn named(&self, fault: Fault, phase: Phase) -> Fault {
         fault.server(&self.name).phase(phase)
+    }
+
+    /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
+    /// token of progress that nobody would hear. Empty before the modern era.
+    pub fn request_meta(&self, log_level: Option<&str>) -> JsonObject {
+        if self.agreement.era != Era::Modern {
+            return JsonObject::new();
+        }
+        let meta = request_meta(&self.agreement.version, &self.respondent.roots);
+        let Value::Object(mut meta) = meta else { return JsonObject::new() };
+        if let Some(level) = log_level {
+            meta.insert(LOG_LEVEL.to_owned(), level.into());
+        }
+        meta
     }
 
     /// The server's name in the files.

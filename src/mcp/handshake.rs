@@ -160,12 +160,7 @@ impl<'a> Handshake<'a> {
     async fn send(&mut self, wire: &Arc<dyn Wire>, step: Step) -> Action {
         let (id, method, params) = match step {
             Step::Discover => {
-                let meta = json!({
-                    "io.modelcontextprotocol/protocolVersion": MODERN,
-                    "io.modelcontextprotocol/clientInfo": client_info(),
-                    "io.modelcontextprotocol/clientCapabilities":
-                        capabilities(Era::Modern, &self.options.roots),
-                });
+                let meta = request_meta(MODERN, &self.options.roots);
                 (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
             }
             Step::Initialize(version) => {
@@ -314,6 +309,15 @@ pub(super) fn client_config(agreement: &Agreement, roots: &[String]) -> ClientCo
     let info = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(capabilities, info)
         .with_protocol_version(protocol_version(&agreement.version))
+}
+
+/// What every request of the modern era says about us, in its `_meta`.
+pub(super) fn request_meta(version: &str, roots: &[String]) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": client_info(),
+        "io.modelcontextprotocol/clientCapabilities": capabilities(Era::Modern, roots),
+    })
 }
 
 fn capabilities(era: Era, roots: &[String]) -> Value {

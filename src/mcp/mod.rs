@@ -22,6 +22,7 @@ mod offer;
 pub mod offering;
 mod page;
 mod questions;
+pub mod repeat;
 mod respondent;
 mod results;
 pub mod rounds;

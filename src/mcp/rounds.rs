@@ -233,7 +233,7 @@ async fn open_pages(
 }
 
 /// Errors whose numbers say more than their words.
-fn explained(fault: Fault) -> Fault {
+pub(super) fn explained(fault: Fault) -> Fault {
     let data = || fault.evidence().and_then(|evidence| evidence.get("data")).cloned();
     match error_code(&fault) {
         Some(VERSION_UNSUPPORTED) => {

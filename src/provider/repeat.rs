@@ -18,11 +18,12 @@ use crate::model::{Fault, JsonObject, ToolContext, ToolName, ToolResult};
 #[async_trait]
 pub trait Repeat: Send + Sync {
     /// Readies a run: connects, opens what is needed, serialises what all calls share. All that
-    /// takes time and is no part of a call happens here.
+    /// takes time and is no part of a call happens here. `None` when this tool, or the way to it as
+    /// it is now, has no faster way; the host carries its calls then.
     ///
     /// # Errors
     /// When the tool cannot be reached.
-    async fn repeater(&self, order: &Order) -> Result<Box<dyn Repeater>, Fault>;
+    async fn repeater(&self, order: &Order) -> Result<Option<Box<dyn Repeater>>, Fault>;
 }
 
 /// What is repeated.

@@ -12,6 +12,7 @@ mod health;
 mod offers;
 mod pace;
 mod patience;
+mod repeat;
 pub mod roots;
 mod slot;
 mod status;
@@ -37,6 +38,7 @@ use crate::model::{
     Event, EventSink, Fault, FaultKind, Inbox, Listing, ServerState, Signal, ToolCall, ToolContext,
     ToolDefinition, ToolResult, TrafficSink,
 };
+use crate::provider::repeat::Repeat;
 use crate::provider::{Login, Offers, Preview, Server, ToolProvider, permit};
 use crate::util::pattern;
 use access::Access;
@@ -316,6 +318,10 @@ impl ToolProvider for McpProvider {
     }
 
     fn as_offers(&self) -> Option<&dyn Offers> {
+        Some(self)
+    }
+
+    fn as_repeat(&self) -> Option<&dyn Repeat> {
         Some(self)
     }
 }
