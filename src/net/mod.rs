@@ -6,8 +6,10 @@
 
 pub mod address;
 pub mod client;
+pub mod dial;
 pub mod redirect;
 pub mod response;
+mod tls;
 pub mod trouble;
 pub mod words;
 

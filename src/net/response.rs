@@ -82,21 +82,26 @@ impl Body {
 
     /// The fault of a body that broke after `came` bytes.
     pub fn broken(&self, cut: Cut, came: usize) -> Fault {
-        let came = show_size(came as u64);
-        match (cut, self.expected) {
-            (Cut::Lost(reason), _) => {
-                Fault::unreachable(format!("{reason} in the middle of the answer"))
-                    .detail(format!("{came} had come"))
-            }
-            (Cut::Short, Some(expected)) => Fault::protocol(format!(
-                "the answer ended early: {came} of {} came",
-                show_size(expected)
-            )),
-            (Cut::Short, None) => Fault::protocol(format!("the answer ended early, after {came}")),
-            (Cut::Broken(reason), _) => {
-                Fault::protocol(format!("the answer's HTTP body is broken: {reason}"))
-                    .detail(format!("{came} had come"))
-            }
+        broken(cut, self.expected, came)
+    }
+}
+
+/// The fault of a body that broke after `came` bytes, of which so many were `expected`.
+pub fn broken(cut: Cut, expected: Option<u64>, came: usize) -> Fault {
+    let came = show_size(came as u64);
+    match (cut, expected) {
+        (Cut::Lost(reason), _) => {
+            Fault::unreachable(format!("{reason} in the middle of the answer"))
+                .detail(format!("{came} had come"))
+        }
+        (Cut::Short, Some(expected)) => Fault::protocol(format!(
+            "the answer ended early: {came} of {} came",
+            show_size(expected)
+        )),
+        (Cut::Short, None) => Fault::protocol(format!("the answer ended early, after {came}")),
+        (Cut::Broken(reason), _) => {
+            Fault::protocol(format!("the answer's HTTP body is broken: {reason}"))
+                .detail(format!("{came} had come"))
         }
     }
 }

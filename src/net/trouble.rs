@@ -24,7 +24,7 @@ use crate::util::units::show_duration;
 const HEAD_TOO_LARGE: &str = "message head is too large";
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
-pub fn causes(error: &reqwest::Error) -> Vec<String> {
+pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
     let mut texts: Vec<String> = chain(error).skip(1).map(ToString::to_string).collect();
     texts.dedup();
     texts
@@ -34,9 +34,7 @@ pub fn causes(error: &reqwest::Error) -> Vec<String> {
 pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Fault {
     let place = address(url);
     if let Some(NoSuchHost { reason }) = find(error) {
-        return Fault::unreachable(format!("the host of {place} cannot be found: {reason}"))
-            .phase(Phase::Start)
-            .hint("check the url for typing errors, and the network");
+        return no_host(reason, url);
     }
     if let Some(LinkLocal { address }) = find(error) {
         return link_local(&place, *address).phase(Phase::Start);
@@ -49,29 +47,75 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Faul
     }
     if error.is_timeout() || innermost_io(error).is_some_and(|io| io.kind() == ErrorKind::TimedOut)
     {
-        let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
-        return Fault::timeout(format!("no {what} to {place} within {}", show_duration(connect)))
-            .phase(Phase::Start);
+        return not_in_time(url, connect);
     }
     if error.is_connect() {
         return refused(error, url).phase(Phase::Start);
     }
     if let Some(http) = find::<hyper::Error>(error) {
         if http.is_parse() && http.to_string().starts_with(HEAD_TOO_LARGE) {
-            return Fault::protocol(format!("{place} sent too many or too long response headers"))
-                .detail("limit: 64 KiB, 100 lines");
+            return head_too_large(url);
         }
         if http.is_parse() {
-            return Fault::protocol(format!("{place} does not speak HTTP: {http}"))
-                .hint("check host and port of the url");
+            return no_http(&http.to_string(), url);
         }
         if http.is_incomplete_message() || http.is_closed() || http.is_canceled() {
-            return Fault::unreachable(format!("{place} closed the connection without answering"));
+            return unanswered(None, url);
         }
     }
     match innermost_io(error) {
-        Some(io) => Fault::unreachable(format!("{} ({place})", io_text(io))),
+        Some(io) => unanswered(Some(io), url),
         None => Fault::unreachable(format!("no response from {place}")).details(causes(error)),
+    }
+}
+
+/// Why there is no connection for a request to `url`, when it was made without a client.
+pub fn no_connection(error: &io::Error, url: &Url) -> Fault {
+    let fault = match find::<rustls::Error>(error) {
+        Some(tls) => tls_fault(tls, &address(url)),
+        None => refused(error, url),
+    };
+    fault.phase(Phase::Start)
+}
+
+/// The same when it should have gone over a Unix socket.
+pub fn no_connection_over(error: &io::Error, socket: &Path) -> Fault {
+    no_socket(error, socket).phase(Phase::Start)
+}
+
+/// No connection in time.
+pub fn not_in_time(url: &Url, limit: Duration) -> Fault {
+    let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
+    Fault::timeout(format!("no {what} to {} within {}", address(url), show_duration(limit)))
+        .phase(Phase::Start)
+}
+
+/// A name that leads nowhere.
+pub fn no_host(reason: &str, url: &Url) -> Fault {
+    let place = address(url);
+    Fault::unreachable(format!("the host of {place} cannot be found: {reason}"))
+        .phase(Phase::Start)
+        .hint("check the url for typing errors, and the network")
+}
+
+/// What came is no HTTP, and why.
+pub fn no_http(why: &str, url: &Url) -> Fault {
+    Fault::protocol(format!("{} does not speak HTTP: {why}", address(url)))
+        .hint("check host and port of the url")
+}
+
+/// The head of a response is above the bounds.
+pub fn head_too_large(url: &Url) -> Fault {
+    Fault::protocol(format!("{} sent too many or too long response headers", address(url)))
+        .detail("limit: 64 KiB, 100 lines")
+}
+
+/// A connection that ended, or broke, before anything of the answer came.
+pub fn unanswered(error: Option<&io::Error>, url: &Url) -> Fault {
+    let place = address(url);
+    match error {
+        None => Fault::unreachable(format!("{place} closed the connection without answering")),
+        Some(io) => Fault::unreachable(format!("{} ({place})", io_text(io))),
     }
 }
 
@@ -156,7 +200,7 @@ pub fn not_public(place: &str, address: IpAddr) -> Fault {
         .detail("a server named it; what servers name has to be public")
 }
 
-fn refused(error: &reqwest::Error, url: &Url) -> Fault {
+fn refused(error: &(dyn Error + 'static), url: &Url) -> Fault {
     let place = address(url);
     match innermost_io(error) {
         Some(io) if io.kind() == ErrorKind::ConnectionRefused => {
@@ -213,7 +257,7 @@ fn certificate_reason(error: &CertificateError) -> String {
 }
 
 /// A system error in plain words.
-fn io_text(error: &io::Error) -> String {
+pub fn io_text(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionReset => "connection reset".to_owned(),
         ErrorKind::ConnectionRefused => "connection refused".to_owned(),

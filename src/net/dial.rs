@@ -1,0 +1,172 @@
+//! A connection of one's own, without the client and its pool.
+//!
+//! Owns: name lookup, TCP or a Unix socket, TLS, and the deadline over all of them. Never does:
+//! speak HTTP, or ask a proxy: who has to go through one uses the client.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use url::{Host, Url};
+
+use super::{tls, trouble};
+use crate::model::Fault;
+
+/// Makes connections to one place.
+pub struct Dialer {
+    url: Url,
+    socket: Option<PathBuf>,
+    limit: Duration,
+    tls: Option<TlsConnector>,
+}
+
+/// One connection, encrypted or not.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP.
+    Plain(TcpStream),
+    /// TCP with TLS on it.
+    Secret(Box<TlsStream<TcpStream>>),
+    /// A Unix socket.
+    Local(UnixStream),
+    /// A Unix socket with TLS on it.
+    SecretLocal(Box<TlsStream<UnixStream>>),
+}
+
+impl Dialer {
+    /// Connections to the host of `url`, or to `socket` in its place; each is there within `limit`.
+    /// With `insecure` certificates are not checked.
+    ///
+    /// # Errors
+    /// When the system's certificates cannot be loaded.
+    pub fn new(
+        url: Url,
+        socket: Option<PathBuf>,
+        limit: Duration,
+        insecure: bool,
+    ) -> Result<Self, Fault> {
+        let tls = (url.scheme() == "https").then(|| tls::connector(insecure)).transpose()?;
+        Ok(Self { url, socket, limit, tls })
+    }
+
+    /// Makes one.
+    ///
+    /// # Errors
+    /// Why there is none, in the words of [`trouble`].
+    pub async fn dial(&self) -> Result<Stream, Fault> {
+        let made = timeout(self.limit, Box::pin(self.connect())).await;
+        made.unwrap_or_else(|_| Err(trouble::not_in_time(&self.url, self.limit)))
+    }
+
+    async fn connect(&self) -> Result<Stream, Fault> {
+        if let Some(socket) = &self.socket {
+            let stream = UnixStream::connect(socket)
+                .await
+                .map_err(|error| trouble::no_connection_over(&error, socket))?;
+            return Ok(match self.secured(stream).await? {
+                Ok(secret) => Stream::SecretLocal(secret),
+                Err(stream) => Stream::Local(stream),
+            });
+        }
+        let stream = self.reach().await?;
+        // Requests are written whole: there is nothing to gather.
+        stream.set_nodelay(true).map_err(|error| trouble::no_connection(&error, &self.url))?;
+        Ok(match self.secured(stream).await? {
+            Ok(secret) => Stream::Secret(secret),
+            Err(stream) => Stream::Plain(stream),
+        })
+    }
+
+    /// The first of the host's addresses that can be reached.
+    async fn reach(&self) -> Result<TcpStream, Fault> {
+        let port = self.url.port_or_known_default().unwrap_or(80);
+        let addresses: Vec<_> = match self.url.host() {
+            Some(Host::Ipv4(ip)) => vec![(ip, port).into()],
+            Some(Host::Ipv6(ip)) => vec![(ip, port).into()],
+            Some(Host::Domain(name)) => lookup_host((name, port))
+                .await
+                .map_err(|error| trouble::no_host(&error.to_string(), &self.url))?
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut last = io::Error::from(io::ErrorKind::HostUnreachable);
+        for address in addresses {
+            match TcpStream::connect(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(trouble::no_connection(&last, &self.url))
+    }
+
+    /// The stream with TLS on it, or as it was where none is spoken.
+    async fn secured<S>(&self, stream: S) -> Result<Result<Box<TlsStream<S>>, S>, Fault>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Some(tls) = &self.tls else { return Ok(Err(stream)) };
+        let host = self.url.host_str().unwrap_or_default();
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+            .map_err(|_| trouble::no_host("it is no name that a certificate could have", &self.url))?;
+        let secret = tls.connect(name, stream).await;
+        secret
+            .map(|secret| Ok(Box::new(secret)))
+            .map_err(|error| trouble::no_connection(&error, &self.url))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Secret(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Local(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::SecretLocal(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Secret(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Local(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::SecretLocal(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            // What is written is on its way.
+            Self::Plain(_) | Self::Local(_) => Poll::Ready(Ok(())),
+            Self::Secret(stream) => Pin::new(stream).poll_flush(cx),
+            Self::SecretLocal(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Secret(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Local(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::SecretLocal(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

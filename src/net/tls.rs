@@ -1,0 +1,88 @@
+//! TLS for connections that are made without the client.
+//!
+//! Owns: the same rules as the client has: the system's authorities, HTTP/1.1, and no check at all
+//! where a person asked for that. Never does: connect.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+use tokio_rustls::TlsConnector;
+
+use crate::model::{Fault, Phase};
+
+/// What speaks TLS on a connection; with `insecure` to whoever is there.
+///
+/// # Errors
+/// When the system's certificates cannot be loaded.
+pub(super) fn connector(insecure: bool) -> Result<TlsConnector, Fault> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = verifier(insecure, &provider).map_err(|error| no_tls(&error))?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| no_tls(&error))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn verifier(
+    insecure: bool,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+    if insecure {
+        return Ok(Arc::new(Anybody(provider.signature_verification_algorithms)));
+    }
+    Ok(Arc::new(Verifier::new(Arc::clone(provider))?))
+}
+
+fn no_tls(error: &Error) -> Fault {
+    Fault::unreachable("the HTTP client cannot be set up")
+        .phase(Phase::Start)
+        .detail(error.to_string())
+        .hint("are the system's certificate authorities installed?")
+}
+
+/// Takes every certificate whose key the other side has.
+#[derive(Debug)]
+struct Anybody(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
