@@ -135,6 +135,11 @@ impl Durations {
         count * (1.0 - share) >= BEYOND - 0.5
     }
 
+    /// The share by which a quantile may be off, because durations are counted in classes.
+    pub fn resolution(&self) -> f64 {
+        0.1_f64.powi(i32::from(self.counts.sigfig()))
+    }
+
     /// The longest duration of each class and how many it has, short ones first, empty ones left out.
     pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.counts
