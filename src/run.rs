@@ -25,11 +25,14 @@ use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Fault, FaultKind, Signal};
 use crate::serve;
 use crate::util::orphans;
-use tokio_util::sync::CancellationToken;
 
 /// How long a command may take to stop once it was told to: telling a server, printing what there
 /// is.
 const GRACE: Duration = Duration::from_secs(1);
+/// The most of it that a command may ask for.
+const LONGEST_GRACE: Duration = Duration::from_secs(5);
+/// How long a command that asked for time may take to say its last words after a second signal.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long everything that was started may take to end. Providers have shorter limits of their
 /// own; this one holds when one of them is wrong.
 const FAREWELL: Duration = Duration::from_secs(6);
@@ -104,7 +107,7 @@ async fn supervise(command: Command, context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
     let work = Box::pin(perform(command, context));
-    let (outcome, stopped) = heed(work, &mut signals, &context.cancel).await;
+    let (outcome, stopped) = heed(work, &mut signals, context).await;
     let at_once = matches!(stopped, Some(Stopped { at_once: true, .. }));
     let late = farewell(context, &mut signals, at_once).await;
     match stopped.map(|stopped| stopped.by).or(late) {
@@ -121,24 +124,52 @@ struct Stopped {
     at_once: bool,
 }
 
-/// Waits for `work`. A signal fires `cancel` and gives the work a moment to end; a second one, or
-/// the end of that moment, drops it where it stands.
+/// How a command is told to end, and how long it may take.
+trait Ending {
+    /// Says that it is to end; how long it may take, if it asked for time.
+    fn cancel(&self) -> Option<Duration>;
+    /// Says that it is to end at once.
+    fn hurry(&self);
+}
+
+impl Ending for Context {
+    fn cancel(&self) -> Option<Duration> {
+        self.cancel.cancel();
+        self.grace()
+    }
+
+    fn hurry(&self) {
+        self.hurry.cancel();
+    }
+}
+
+/// Waits for `work`. A signal tells it to end and gives it a moment; a second one, or the end of
+/// that moment, drops it where it stands. Work that asked for time has last words before that.
 async fn heed(
     mut work: impl Future<Output = Outcome> + Unpin,
     signals: &mut impl NextSignal,
-    cancel: &CancellationToken,
+    ending: &impl Ending,
 ) -> (Outcome, Option<Stopped>) {
     let by = tokio::select! {
         outcome = &mut work => return (outcome, None),
         signal = signals.next() => signal,
     };
-    cancel.cancel();
-    tokio::select! {
-        outcome = tokio::time::timeout(GRACE, work) => {
-            (outcome.unwrap_or(Ok(())), Some(Stopped { by, at_once: false }))
-        }
-        _ = signals.next() => (Ok(()), Some(Stopped { by, at_once: true })),
-    }
+    let asked = ending.cancel();
+    let grace = asked.map_or(GRACE, |asked| asked.min(LONGEST_GRACE));
+    let at_once = tokio::select! {
+        outcome = tokio::time::timeout(grace, &mut work) => match outcome {
+            Ok(outcome) => return (outcome, Some(Stopped { by, at_once: false })),
+            Err(_elapsed) => false,
+        },
+        _ = signals.next() => true,
+    };
+    let outcome = if asked.is_some() {
+        ending.hurry();
+        tokio::time::timeout(LAST_WORDS, work).await.unwrap_or(Ok(()))
+    } else {
+        Ok(())
+    };
+    (outcome, Some(Stopped { by, at_once }))
 }
 
 /// Ends everything that was started; a signal during that ends it at once. Dropping the host
@@ -202,6 +233,8 @@ fn interrupted(signal: Signal) -> Fault {
 mod tests {
     use std::collections::VecDeque;
 
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
     /// Signals that come at once, one after the other, and then no more.
@@ -216,15 +249,40 @@ mod tests {
         }
     }
 
+    #[derive(Clone, Default)]
+    struct Told {
+        cancel: CancellationToken,
+        hurry: CancellationToken,
+        grace: Option<Duration>,
+    }
+
+    impl Ending for Told {
+        fn cancel(&self) -> Option<Duration> {
+            self.cancel.cancel();
+            self.grace
+        }
+
+        fn hurry(&self) {
+            self.hurry.cancel();
+        }
+    }
+
     fn heeded(
         signals: &[Signal],
         work: impl AsyncFnOnce(CancellationToken) -> Outcome,
     ) -> (Outcome, Option<Stopped>) {
+        heeded_with(signals, Told::default(), async |told| work(told.cancel).await)
+    }
+
+    fn heeded_with(
+        signals: &[Signal],
+        told: Told,
+        work: impl AsyncFnOnce(Told) -> Outcome,
+    ) -> (Outcome, Option<Stopped>) {
         let mut signals = Script(signals.iter().copied().collect());
-        let cancel = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let work = Box::pin(work(cancel.clone()));
-        runtime.block_on(heed(work, &mut signals, &cancel))
+        let work = Box::pin(work(told.clone()));
+        runtime.block_on(heed(work, &mut signals, &told))
     }
 
     #[test]
@@ -248,6 +306,18 @@ mod tests {
     fn a_second_signal_drops_work_that_does_not_listen() {
         let (_, stopped) =
             heeded(&[Signal::Interrupt, Signal::Interrupt], async |_| std::future::pending().await);
+        assert_eq!(stopped, Some(Stopped { by: Signal::Interrupt, at_once: true }));
+    }
+
+    #[test]
+    fn work_that_asked_for_time_has_last_words_after_a_second_signal() {
+        let told = Told { grace: Some(LONGEST_GRACE), ..Told::default() };
+        let (outcome, stopped) =
+            heeded_with(&[Signal::Interrupt, Signal::Terminate], told, async |told| {
+                told.hurry.cancelled().await;
+                Err(Fault::tool("my last words").into())
+            });
+        assert!(matches!(outcome, Err(Stop::Fault(_))), "nobody listened");
         assert_eq!(stopped, Some(Stopped { by: Signal::Interrupt, at_once: true }));
     }
 

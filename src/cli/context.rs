@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,10 @@ pub struct Context {
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
+    /// Fires when a second signal asks the command to stop at once, if it asked for time.
+    pub hurry: CancellationToken,
+    /// How long the command may take to end after the first signal, if it asked for time.
+    grace: OnceLock<Duration>,
     /// Who looks at the wires of servers.
     pub watchers: Watchers,
     /// Answers to servers' questions that were given with the command.
@@ -56,10 +61,21 @@ pub enum Starts<'a> {
 impl Context {
     /// The context of one run.
     pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
-        let cancel = CancellationToken::new();
+        let (cancel, hurry) = (CancellationToken::new(), CancellationToken::new());
         let watchers = Watchers::new(&global, &door);
-        let (answers, host) = (OnceLock::new(), Mutex::default());
-        Self { global, door, environment, cancel, watchers, answers, host }
+        let (answers, grace, host) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self { global, door, environment, cancel, hurry, grace, watchers, answers, host }
+    }
+
+    /// Asks for so much time after the first signal, for a command that has something to tell even
+    /// then. Such a command is also told of a second one, and has a moment for its last words.
+    pub fn ask_for_time(&self, grace: Duration) {
+        let _asked_before = self.grace.set(grace);
+    }
+
+    /// The time that was asked for.
+    pub fn grace(&self) -> Option<Duration> {
+        self.grace.get().copied()
     }
 
     /// Answers what servers ask by these rules first. To be said once, before the host is built.

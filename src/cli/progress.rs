@@ -322,7 +322,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_start_is_explained_and_a_fast_one_passes_unseen() {
         let server = |state| Event::Server { server: "slow".to_owned(), state };
-        for (ready, expected) in [(false, "\r\x1b[Kstarting slow…"), (true, "")] {
+        for (ready, expected) in [(false, "\r\x1b[Kstarting slow…\x1b[J"), (true, "")] {
             let (door, _, err) = captured(Wishes::default(), true);
             let view = Progress::new(Arc::new(door), stopped());
             view.show(&server(ServerState::Starting));
@@ -347,7 +347,7 @@ mod tests {
         assert!(!err.text().contains("waiting"), "{:?}", err.text());
         view.show(&started);
         tokio::time::sleep(PATIENCE * 2).await;
-        assert!(err.text().ends_with("waiting for wait…"), "{:?}", err.text());
+        assert!(err.text().ends_with("waiting for wait…\x1b[J"), "{:?}", err.text());
     }
 
     #[test]

@@ -83,8 +83,8 @@ enum OpenLine {
     /// Nothing stands there.
     #[default]
     Empty,
-    /// A line that will be repainted: it is removed.
-    Transient,
+    /// Lines that will be repainted, so many above the one of the cursor: they are removed.
+    Transient { above: usize },
     /// A question whose answer did not come: it is left.
     Question,
 }
@@ -268,18 +268,46 @@ impl Door {
 
     /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
     pub fn transient(&self, line: &Line) {
-        if !self.repaints || self.wishes.quiet {
+        self.transient_page(&Page::from(line.clone()));
+    }
+
+    /// Shows a page on stderr that the next one replaces, and that is gone before anything else is
+    /// written; nothing when stderr cannot repaint. No line is longer than the screen is wide, and
+    /// there are fewer than it is high. The terminal is left as it was found: nothing is hidden or
+    /// switched that somebody would have to switch back.
+    pub fn transient_page(&self, page: &Page) {
+        if !self.can_repaint() {
             return;
         }
-        let room = self.err.width.unwrap_or(80).saturating_sub(1);
-        let text = self.err.palette.line(&line.clone().cut(room));
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        // A terminal may be resized at any time.
+        let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        let columns = columns.or(self.err.width).unwrap_or(80).saturating_sub(1).max(1);
+        let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
+        let rows = rows.unwrap_or(24).saturating_sub(1).max(1);
+        let shown = page.lines().iter().take(rows);
+        let lines: Vec<String> =
+            shown.map(|line| self.err.palette.line(&line.clone().cut(columns))).collect();
         let mut state = self.err.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.line == OpenLine::Question {
-            return;
+        let mut painted = match state.line {
+            OpenLine::Question => return,
+            OpenLine::Transient { above: above @ 1.. } => format!("\x1b[{above}A"),
+            OpenLine::Transient { above: 0 } | OpenLine::Empty => String::new(),
+        };
+        for (index, line) in lines.iter().enumerate() {
+            // Each line is overwritten and only its rest removed: nothing flickers.
+            painted.push_str(if index == 0 { "\r\x1b[K" } else { "\n\x1b[K" });
+            painted.push_str(line);
         }
-        state.line = OpenLine::Transient;
+        painted.push_str("\x1b[J");
+        state.line = OpenLine::Transient { above: lines.len().saturating_sub(1) };
         // Nobody can be told that stderr is broken.
-        let _unheard = write!(state.sink, "\r\x1b[K{text}").and_then(|()| state.sink.flush());
+        let _unheard = state.sink.write_all(painted.as_bytes()).and_then(|()| state.sink.flush());
+    }
+
+    /// Whether lines on stderr can be shown that others replace.
+    pub fn can_repaint(&self) -> bool {
+        self.repaints && !self.wishes.quiet
     }
 
     /// Puts a question to `terminal`, which may be another one than stderr.
@@ -311,7 +339,7 @@ impl Door {
         self.err.open(OpenLine::Empty);
     }
 
-    /// Removes the line of [`Door::transient`].
+    /// Removes what [`Door::transient`] and [`Door::transient_page`] showed.
     pub fn clear_transient(&self) {
         self.err.say(b"");
     }
@@ -338,11 +366,14 @@ impl Stream {
     fn say(&self, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::with_capacity(bytes.len() + 4);
-        all.extend_from_slice(match std::mem::take(&mut state.line) {
-            OpenLine::Empty => b"",
-            OpenLine::Transient => b"\r\x1b[K",
-            OpenLine::Question => b"\n",
-        });
+        match std::mem::take(&mut state.line) {
+            OpenLine::Empty => {}
+            OpenLine::Transient { above: 0 } => all.extend_from_slice(b"\r\x1b[K"),
+            OpenLine::Transient { above } => {
+                all.extend_from_slice(format!("\x1b[{above}A\r\x1b[J").as_bytes());
+            }
+            OpenLine::Question => all.push(b'\n'),
+        }
         all.extend_from_slice(bytes);
         if !all.is_empty() {
             // Nobody can be told that stderr is broken.
@@ -490,6 +521,25 @@ pub(crate) mod tests {
         door.transient(&Line::of(Label::Dim, "50 %"));
         door.page(&Page::from(Line::plain("result"))).unwrap();
         assert_eq!(out.text(), "result\n");
-        assert_eq!(err.text(), "\r\x1b[K50 %\r\x1b[K");
+        assert_eq!(err.text(), "\r\x1b[K50 %\x1b[J\r\x1b[K");
+    }
+
+    #[test]
+    fn a_transient_page_is_painted_over_and_gone_before_anything_else_is_written() {
+        let (door, out, err) = captured(Wishes::default(), true);
+        let mut page = Page::from(Line::plain("one"));
+        page.push(Line::plain("two"));
+        door.transient_page(&page);
+        door.transient_page(&Page::from(Line::plain("three")));
+        door.transient_page(&page);
+        door.page(&Page::from(Line::plain("result"))).unwrap();
+        assert_eq!(out.text(), "result\n");
+        let frames = [
+            "\r\x1b[Kone\n\x1b[Ktwo\x1b[J",
+            "\x1b[1A\r\x1b[Kthree\x1b[J",
+            "\r\x1b[Kone\n\x1b[Ktwo\x1b[J",
+            "\x1b[1A\r\x1b[J",
+        ];
+        assert_eq!(err.text(), frames.concat());
     }
 }
