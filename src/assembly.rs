@@ -267,7 +267,9 @@ fn recorders(
     let keep = Keep::for_age(audit.retention);
     let audit = place(audit, audit::log::FILE).map(|at| AuditLog::new(at, audit.sync, keep));
     let stats = &configuration.stats;
-    let spool = place(stats, stats::spool::FILE).map(|at| Spool::new(at, stats.sync));
+    let keep = stats::spool::keep(stats.retention);
+    let spool = statistics(stats, state_dir.as_deref()).filter(|_| stats.enabled);
+    let spool = spool.map(|place| Spool::new(place.spool, stats.sync, keep));
     let history = &configuration.history;
     let keep = Keep::for_age(history.retention);
     let past = place(history, history::log::FILE);
@@ -275,6 +277,15 @@ fn recorders(
     let kept = Kept { audit, spool, history: past };
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
     RecorderSet::new(kept, Arc::new(SystemClock), events.clone(), user)
+}
+
+/// Where the statistics are kept, whether they are switched on or not; `None` without a place to
+/// keep them.
+pub fn statistics(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<stats::Place> {
+    match &spec.path {
+        Some(path) => Some(stats::Place::named(path.clone())),
+        None => state_dir.map(stats::Place::own),
+    }
 }
 
 /// Where a record is kept, whether it is switched on or not; `None` without a place to keep it.

@@ -250,7 +250,11 @@ mod tests {
         let set = RecorderSet::new(
             Kept {
                 audit: Some(audit(Location::own(root.path(), crate::audit::log::FILE))),
-                spool: Some(Spool::new(Location::own(root.path(), stats::spool::FILE), false)),
+                spool: Some(Spool::new(
+                    Location::own(root.path(), stats::spool::FILE),
+                    false,
+                    Keep::default(),
+                )),
                 history: None,
             },
             Arc::new(SystemClock),
@@ -284,7 +288,11 @@ mod tests {
         let set = RecorderSet::new(
             Kept {
                 audit: Some(audit(Location::named(root.path().join("a-file/audit.jsonl")))),
-                spool: Some(Spool::new(Location::own(root.path(), stats::spool::FILE), false)),
+                spool: Some(Spool::new(
+                    Location::own(root.path(), stats::spool::FILE),
+                    false,
+                    Keep::default(),
+                )),
                 history: None,
             },
             Arc::new(SystemClock),

@@ -1,15 +1,23 @@
 //! The statistics spool: one compact JSON line for each call, appended and never read here.
 //!
-//! Owns: the shape of a line, writing and parsing it. Whoever reads the spool folds it.
+//! Owns: the shape of a line, writing and parsing it, and how much of it is kept. Whoever reads the
+//! spool folds it.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::append::{AppendError, AppendFile, Location};
+use crate::util::append::{AppendError, Location};
+use crate::util::segments::{Keep, Segments};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "stats.spool";
+
+/// What is kept of rows that nobody folds: a file is set aside at 4 MiB, some 30,000 calls, and of
+/// more than 256 MiB the oldest are removed.
+pub fn keep(age: Duration) -> Keep {
+    Keep { segment: 4 << 20, total: 256 << 20, age }
+}
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +56,14 @@ impl Row {
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct Spool {
-    file: AppendFile,
+    file: Segments,
 }
 
 impl Spool {
-    /// The spool at `location`. With `sync` each row is forced to the disk.
-    pub fn new(location: Location, sync: bool) -> Self {
-        Self { file: AppendFile::new(location, sync) }
+    /// The spool at `location`. With `sync` each row is forced to the disk; `keep` says when a file
+    /// is set aside, and which are removed should nobody ever fold them.
+    pub fn new(location: Location, sync: bool, keep: Keep) -> Self {
+        Self { file: Segments::new(location, sync, keep) }
     }
 
     /// Appends one row.
@@ -64,7 +73,7 @@ impl Spool {
     pub fn append(&self, row: &Row) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(Duration::from_millis(row.t), &line).map(drop)
+        self.file.append(Duration::from_millis(row.t), &line)
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -80,7 +89,7 @@ mod tests {
     #[test]
     fn a_row_comes_back_as_it_was() {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::new(Location::own(root.path(), FILE), false);
+        let spool = Spool::new(Location::own(root.path(), FILE), false, Keep::default());
         let row = Row {
             t: 1_700_000_000_123,
             id: "id-1".into(),

@@ -173,29 +173,78 @@ impl Durations {
 
     /// Reads what [`Durations::encode`] wrote; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let written = Written::read(bytes)?;
+        let mut read = Self::with_digits(written.digits);
+        read.add(&written);
+        Some(read)
+    }
+
+    /// Adds what [`Durations::encode`] wrote, without a histogram in between; `false` for anything
+    /// else, of which nothing is added.
+    pub fn absorb(&mut self, bytes: &[u8]) -> bool {
+        let written = Written::read(bytes);
+        if let Some(written) = &written {
+            self.add(written);
+        }
+        written.is_some()
+    }
+
+    fn add(&mut self, written: &Written) {
+        for (value, count) in &written.classes {
+            // Its bounds were checked, and growing is on: it cannot fail.
+            let _counted = self.counts.record_n(*value, *count);
+        }
+        self.min = self.min.min(written.min);
+        self.max = self.max.max(written.max);
+        self.sum += written.sum;
+        self.squares += written.squares;
+    }
+}
+
+/// A histogram as it was written down.
+struct Written {
+    digits: u8,
+    min: u64,
+    max: u64,
+    sum: u128,
+    squares: f64,
+    /// The longest duration of each class, in nanoseconds, and how many it has.
+    classes: Vec<(u64, u64)>,
+}
+
+impl Written {
+    fn read(bytes: &[u8]) -> Option<Self> {
         let [VERSION, digits @ 1..=5, rest @ ..] = bytes else { return None };
-        let mut read = Self::with_digits(*digits);
+        let (min, classes) = (u64::MAX, Vec::new());
+        let mut read = Self { digits: *digits, min, max: 0, sum: 0, squares: 0.0, classes };
         if rest.is_empty() {
             return Some(read);
         }
         let mut rest = rest;
-        let (min, max) = (take(&mut rest)?, take(&mut rest)?);
-        read.min = u64::try_from(min).ok()?;
-        read.max = u64::try_from(max).ok()?;
+        read.min = u64::try_from(take(&mut rest)?).ok()?;
+        read.max = u64::try_from(take(&mut rest)?).ok()?;
         read.sum = take(&mut rest)?;
         let (squares, classes) = rest.split_first_chunk::<8>()?;
         read.squares = f64::from_le_bytes(*squares);
         rest = classes;
-        let mut value: u64 = 0;
+        let (mut value, mut all): (u64, u64) = (0, 0);
         while !rest.is_empty() {
             value = value.checked_add(u64::try_from(take(&mut rest)?).ok()?)?;
             let count = u64::try_from(take(&mut rest)?).ok()?;
+            all = all.checked_add(count)?;
             if value > nanos(LONGEST) * 2 {
                 return None;
             }
-            read.counts.record_n(value, count).ok()?;
+            read.classes.push((value, count));
         }
-        Some(read)
+        // Every number is within what so many durations can be, so that sums of sums stay bounded.
+        let possible = all > 0
+            && all < 1 << 48
+            && read.min <= read.max
+            && read.max <= nanos(LONGEST)
+            && read.sum <= u128::from(all) * u128::from(nanos(LONGEST))
+            && read.squares.is_finite();
+        possible.then_some(read)
     }
 }
 
@@ -298,11 +347,16 @@ mod tests {
             let read = Durations::decode(&all.encode()).unwrap();
             prop_assert_eq!(read.encode(), all.encode());
             prop_assert_eq!(read.stddev(), all.stddev());
+            let mut twice = all.clone();
+            prop_assert!(twice.absorb(&all.encode()));
+            prop_assert_eq!(twice.count(), 2 * all.count());
+            prop_assert_eq!((twice.mean(), twice.quantile(0.9)), (all.mean(), all.quantile(0.9)));
         }
 
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _read = Durations::decode(&bytes);
+            let mut all = of(&[1_000]);
+            prop_assert_eq!(Durations::decode(&bytes).is_some(), all.absorb(&bytes));
         }
     }
 }

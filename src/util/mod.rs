@@ -7,6 +7,7 @@ pub mod append;
 pub mod base64;
 pub mod clock;
 pub mod confine;
+pub mod database;
 pub mod difference;
 pub mod histogram;
 pub mod ids;

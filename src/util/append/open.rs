@@ -150,7 +150,11 @@ impl Location {
         }
     }
 
-    fn directory(&self, notes: &mut Vec<String>) -> Result<OwnedFd, AppendError> {
+    /// Opens the directory, and makes it when it is missing. What was put right is added to `notes`.
+    ///
+    /// # Errors
+    /// When it is not what a directory of records must be, or the system refuses.
+    pub fn directory(&self, notes: &mut Vec<String>) -> Result<OwnedFd, AppendError> {
         let path = self.parent();
         let open = || rustix::fs::open(path, self.flags(), Mode::empty());
         let opened = match open() {

@@ -10,11 +10,6 @@ use crate::model::Fault;
 /// How long another process is waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether somebody else held the lock all the time.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
 /// The fault for an error of the file at `path`.
 pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Fault {
     let shown = path.display();

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{File, open, trouble};
 use crate::model::Fault;
+use crate::util::database;
 
 /// How many operations share a commit.
 const TOGETHER: usize = 64;
@@ -129,7 +130,7 @@ fn commit(
         }
         // One of them may be the reason, so each gets a transaction of its own; but nobody can
         // do anything about a lock.
-        Err(error) if jobs.len() > 1 && !trouble::is_busy(&error) => {
+        Err(error) if jobs.len() > 1 && !database::is_busy(&error) => {
             let mut good = true;
             for job in jobs {
                 good &= commit(file, db, behavior, vec![job]);
@@ -139,7 +140,7 @@ fn commit(
         Err(error) => {
             let fault = trouble::fault(&file.path, &error);
             refuse(jobs, &fault);
-            trouble::is_busy(&error)
+            database::is_busy(&error)
         }
     }
 }

@@ -1,0 +1,296 @@
+//! Calls, counted: by how they ended, with the durations of those that went well.
+//!
+//! Owns: what is counted of a row, and putting counts together. Never does: know where they are
+//! kept.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::level::Level;
+use super::spool::Row;
+use crate::util::histogram::Durations;
+
+/// The most kinds of failure that are told apart; more count as `other`.
+const MOST_KINDS: usize = 32;
+
+/// The latest second that is believed: the end of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// A tool as it is counted: the same name at another server is another tool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tool {
+    /// The full name.
+    pub name: String,
+    /// The server, for MCP tools.
+    pub server: Option<String>,
+}
+
+/// What was counted of some calls.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// Calls that went well.
+    pub ok: u64,
+    /// Calls that did not, by the word of the failure's kind (`tool`, `timeout`, …).
+    pub failures: BTreeMap<String, u64>,
+    /// Attempts of all calls.
+    pub attempts: u64,
+    /// Calls that went well after more than one attempt.
+    pub recovered: u64,
+    /// Bytes of results as JSON.
+    pub bytes: u64,
+    /// How long the calls took that went well; exact to a hundredth.
+    pub durations: Durations,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            ok: 0,
+            failures: BTreeMap::new(),
+            attempts: 0,
+            recovered: 0,
+            bytes: 0,
+            durations: Durations::coarse(),
+        }
+    }
+}
+
+impl Counts {
+    /// All calls.
+    pub fn calls(&self) -> u64 {
+        self.ok.saturating_add(self.failed())
+    }
+
+    /// Calls that did not go well.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Failures of one kind.
+    pub fn failed_by(&self, kind: &str) -> u64 {
+        self.failures.get(kind).copied().unwrap_or(0)
+    }
+
+    /// Attempts beyond the first of each call.
+    pub fn retries(&self) -> u64 {
+        self.attempts.saturating_sub(self.calls())
+    }
+
+    /// The share of calls that went well, from 0 to 1; `None` without a call.
+    pub fn share_ok(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = self.ok as f64 / self.calls() as f64;
+        (self.calls() > 0).then_some(share)
+    }
+
+    /// Adds failures of a kind.
+    pub fn add_failures(&mut self, kind: &str, count: u64) {
+        let known = self.failures.contains_key(kind) || self.failures.len() < MOST_KINDS;
+        let sum = self.failures.entry(if known { kind } else { "other" }.to_owned()).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    /// Adds what was counted of other calls.
+    pub fn merge(&mut self, other: &Self) {
+        self.add_numbers(other);
+        self.durations.merge(&other.durations);
+    }
+
+    /// The same without the durations.
+    pub(super) fn add_numbers(&mut self, other: &Self) {
+        self.ok = self.ok.saturating_add(other.ok);
+        for (kind, count) in &other.failures {
+            self.add_failures(kind, *count);
+        }
+        self.attempts = self.attempts.saturating_add(other.attempts);
+        self.recovered = self.recovered.saturating_add(other.recovered);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    fn add(&mut self, call: &Call) {
+        if call.kind.is_empty() {
+            self.ok = self.ok.saturating_add(1);
+            self.recovered = self.recovered.saturating_add(u64::from(call.attempts > 1));
+            self.durations.record(call.duration);
+        } else {
+            self.add_failures(&call.kind, 1);
+        }
+        self.attempts = self.attempts.saturating_add(u64::from(call.attempts));
+        self.bytes = self.bytes.saturating_add(call.bytes);
+    }
+}
+
+/// When a tool was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    /// The earliest end of a call: milliseconds since the Unix epoch.
+    pub first: u64,
+    /// The latest one.
+    pub last: u64,
+}
+
+impl Used {
+    fn at(time: u64) -> Self {
+        Self { first: time, last: time }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+}
+
+/// Calls that were read from the spool and are in no store yet.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    tools: BTreeMap<Tool, Calls>,
+    /// How many calls it holds.
+    pub calls: u64,
+    /// Lines that were no row.
+    pub damaged: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Calls {
+    used: Used,
+    /// By their minute. Single calls need far less room than a histogram for each minute.
+    minutes: BTreeMap<i64, Vec<Call>>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    /// Empty when it went well.
+    kind: Box<str>,
+    duration: Duration,
+    attempts: u32,
+    bytes: u64,
+}
+
+impl Batch {
+    /// Takes a row in.
+    pub fn add(&mut self, row: Row) {
+        let time = row.t.min(LAST_SECOND * 1_000);
+        let minute = Level::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
+        let call = Call {
+            duration: row.duration(),
+            kind: if row.k == "ok" { Box::default() } else { row.k.into_boxed_str() },
+            attempts: row.n,
+            bytes: row.b,
+        };
+        let tool = Tool { name: row.tool, server: row.server };
+        let calls = self
+            .tools
+            .entry(tool)
+            .or_insert_with(|| Calls { used: Used::at(time), minutes: BTreeMap::new() });
+        calls.used = calls.used.and(Used::at(time));
+        calls.minutes.entry(minute).or_default().push(call);
+        self.calls += 1;
+    }
+
+    /// Whether there is nothing in it, not even a damaged line.
+    pub fn is_empty(&self) -> bool {
+        self.calls == 0 && self.damaged == 0
+    }
+
+    /// Takes another one in.
+    pub fn merge(&mut self, other: Self) {
+        for (tool, calls) in other.tools {
+            match self.tools.entry(tool) {
+                std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(calls)),
+                std::collections::btree_map::Entry::Occupied(mut entry) => {
+                    let known = entry.get_mut();
+                    known.used = known.used.and(calls.used);
+                    for (minute, mut more) in calls.minutes {
+                        known.minutes.entry(minute).or_default().append(&mut more);
+                    }
+                }
+            }
+        }
+        self.calls += other.calls;
+        self.damaged += other.damaged;
+    }
+
+    /// The tools that were called, and when.
+    pub fn tools(&self) -> impl Iterator<Item = (&Tool, Used)> {
+        self.tools.iter().map(|(tool, calls)| (tool, calls.used))
+    }
+
+    /// What was counted of a tool in each grain of a level, the earliest first.
+    pub fn grains(&self, tool: &Tool, level: Level) -> impl Iterator<Item = (i64, Counts)> {
+        let mut minutes =
+            self.tools.get(tool).into_iter().flat_map(|calls| &calls.minutes).peekable();
+        std::iter::from_fn(move || {
+            let (minute, first) = minutes.next()?;
+            let start = level.floor(*minute);
+            let mut counts = Counts::default();
+            first.iter().for_each(|call| counts.add(call));
+            while let Some((_, more)) = minutes.next_if(|(next, _)| level.floor(**next) == start) {
+                more.iter().for_each(|call| counts.add(call));
+            }
+            Some((start, counts))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(t: u64, kind: &str, ms: u64, attempts: u32) -> Row {
+        Row {
+            t,
+            id: format!("id-{t}"),
+            tool: "t".into(),
+            server: None,
+            k: kind.into(),
+            us: ms * 1_000,
+            n: attempts,
+            b: 10,
+        }
+    }
+
+    #[test]
+    fn a_batch_counts_in_every_grain() {
+        let mut batch = Batch::default();
+        let hour = 3_600_000 * 400_000;
+        for row in [
+            row(hour, "ok", 5, 1),
+            row(hour + 59_999, "timeout", 900, 3),
+            row(hour + 60_000, "ok", 7, 2),
+            row(hour + 3_600_000, "tool", 1, 1),
+        ] {
+            batch.add(row);
+        }
+        let tool = Tool { name: "t".into(), server: None };
+        let calls = |level| -> Vec<(i64, u64)> {
+            let start = i64::try_from(hour / 1_000).unwrap();
+            batch.grains(&tool, level).map(|(at, counts)| (at - start, counts.calls())).collect()
+        };
+        assert_eq!(calls(Level::Minute), [(0, 2), (60, 1), (3_600, 1)]);
+        assert_eq!(calls(Level::Hour), [(0, 3), (3_600, 1)]);
+        let (_, all) = batch.grains(&tool, Level::Day).next().unwrap();
+        assert_eq!((all.ok, all.failed(), all.retries(), all.recovered), (2, 2, 3, 1));
+        assert_eq!((all.failed_by("timeout"), all.failed_by("tool"), all.bytes), (1, 1, 40));
+        assert_eq!(all.durations.mean(), Some(Duration::from_millis(6)));
+        let used = batch.tools().next().unwrap().1;
+        assert_eq!((used.first, used.last), (hour, hour + 3_600_000));
+    }
+
+    #[test]
+    fn kinds_without_end_are_counted_together() {
+        let mut counts = Counts::default();
+        for kind in 0..100 {
+            counts.add_failures(&format!("kind-{kind}"), 1);
+        }
+        assert_eq!((counts.failed(), counts.failed_by("other")), (100, 68));
+        assert!(counts.failures.len() <= MOST_KINDS + 1);
+    }
+
+    #[test]
+    fn a_time_beyond_all_measure_is_the_last_one() {
+        let mut batch = Batch::default();
+        batch.add(row(u64::MAX, "ok", 1, 1));
+        assert_eq!(batch.tools().next().unwrap().1.last, LAST_SECOND * 1_000);
+    }
+}

@@ -1,0 +1,499 @@
+//! Every row once, whatever happens; windows; and stores that cannot be used.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+
+use super::*;
+use crate::stats::spool::{Row, Spool};
+use crate::stats::summary::{Order, sort};
+use crate::util::segments::Keep;
+
+const DAY: u64 = 86_400;
+/// Noon.
+const NOW: u64 = 20_000 * DAY + DAY / 2;
+
+fn now() -> Duration {
+    Duration::from_secs(NOW)
+}
+
+struct Room {
+    root: tempfile::TempDir,
+    spool: Spool,
+    next: std::cell::Cell<u64>,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self::with(Keep { segment: 2_000, ..Keep::default() })
+    }
+
+    fn with(keep: Keep) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let spool = Spool::new(Place::own(root.path()).spool, false, keep);
+        Self { root, spool, next: std::cell::Cell::new(0) }
+    }
+
+    fn place(&self) -> Place {
+        Place::own(self.root.path())
+    }
+
+    fn store(&self) -> PathBuf {
+        self.place().store.path
+    }
+
+    fn statistics(&self) -> Statistics {
+        let patience = Patience { locks: Duration::from_millis(1), chunks: usize::MAX };
+        Statistics::new(self.place(), Duration::from_secs(90 * DAY), patience)
+    }
+
+    fn call(&self, tool: &str, ago: u64, kind: &str, millis: u64) {
+        self.next.set(self.next.get() + 1);
+        self.spool
+            .append(&Row {
+                t: (NOW - ago) * 1_000,
+                id: format!("id-{}", self.next.get()),
+                tool: tool.to_owned(),
+                server: None,
+                k: kind.to_owned(),
+                us: millis * 1_000,
+                n: 1,
+                b: 3,
+            })
+            .unwrap();
+    }
+
+    /// What a new reader finds, and what it has to say.
+    fn read(&self) -> (Summary, Vec<String>) {
+        self.read_since(None)
+    }
+
+    fn read_since(&self, ago: Option<u64>) -> (Summary, Vec<String>) {
+        let mut statistics = self.statistics();
+        statistics.refresh(now()).unwrap();
+        let since = ago.map(|ago| Duration::from_secs(NOW - ago));
+        let summary = statistics.summary(&Query { since, tools: None }, now()).unwrap();
+        (summary, statistics.take_notes())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.root.path()).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn calls(summary: &Summary) -> u64 {
+    summary.tools.iter().map(|usage| usage.counts.calls()).sum()
+}
+
+fn fails(statistics: &mut Statistics) -> Fault {
+    let refreshed = statistics.refresh(now()).map(drop);
+    let fault = refreshed.and_then(|()| statistics.summary(&Query::default(), now()).map(drop));
+    fault.unwrap_err()
+}
+
+#[test]
+fn what_was_spooled_is_counted_once_by_however_many_readers() {
+    let room = Room::new();
+    assert_eq!(calls(&room.read().0), 0);
+    assert_eq!(room.names(), [""; 0], "nothing is made for nothing");
+    for call in 0..100 {
+        room.call("a", call, "ok", 5);
+        room.call("b", call, if call % 4 == 0 { "timeout" } else { "ok" }, 7);
+    }
+    for _ in 0..3 {
+        let (summary, notes) = room.read();
+        assert_eq!((calls(&summary), notes.len()), (200, 0));
+        let [a, b] = summary.tools.as_slice() else { panic!("{summary:?}") };
+        assert_eq!((a.counts.ok, b.counts.ok, b.counts.failed_by("timeout")), (100, 75, 25));
+        assert_eq!(a.counts.durations.mean(), Some(Duration::from_millis(5)));
+        assert_eq!((a.used.first, a.used.last), ((NOW - 99) * 1_000, NOW * 1_000));
+    }
+    room.call("a", 0, "ok", 5);
+    assert_eq!(calls(&room.read().0), 201);
+    let mode = std::fs::metadata(room.store()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn files_that_were_folded_are_removed_when_nobody_writes_them_any_more() {
+    let room = Room::new();
+    for call in 0..100 {
+        room.call("a", call, "ok", 5);
+    }
+    let spooled = |room: &Room| {
+        room.names().into_iter().filter(|name| name.ends_with(".spool")).collect::<Vec<_>>()
+    };
+    assert!(spooled(&room).len() > 3);
+    let mut statistics = room.statistics();
+    // The files of this test changed just now by the clock of the system.
+    statistics.refresh(now()).unwrap();
+    let kept = spooled(&room).len();
+    let later = Duration::from_secs(4_000_000_000);
+    let mut statistics = room.statistics();
+    statistics.refresh(later).unwrap();
+    assert!(kept > 3 && spooled(&room) == ["stats.spool"], "{:?}", room.names());
+    assert_eq!(calls(&room.read().0), 100);
+    // Positions of files that are gone do no harm, whatever comes into their place.
+    for call in 0..100 {
+        room.call("b", call, "ok", 5);
+    }
+    assert_eq!(calls(&room.read().0), 200);
+}
+
+#[test]
+fn a_window_is_exact_to_the_grain_it_begins_in() {
+    let room = Room::new();
+    for ago in [10, 50, 90, 3_000, 4_000, 90_000, 3 * DAY, 20 * DAY, 50 * DAY] {
+        room.call("a", ago, "ok", 5);
+    }
+    // Twice: what is let go of fine grains is decided by the second run.
+    for _ in 0..2 {
+        let since = |ago| {
+            let (summary, _) = room.read_since(Some(ago));
+            (calls(&summary), NOW - ago - summary.from.unwrap().as_secs())
+        };
+        assert_eq!(since(30), (2, 30), "the minute of 11:59:30 holds the call of 11:59:10");
+        assert_eq!(since(60), (2, 0));
+        assert_eq!(since(3_600), (4, 0));
+        assert_eq!(since(3_600 + 40), (4, 20));
+        assert_eq!(since(2 * DAY), (6, 0));
+        assert_eq!(since(30 * DAY), (8, 0));
+        assert_eq!(calls(&room.read().0), 9);
+    }
+    let since = |ago| calls(&room.read_since(Some(ago)).0);
+    // Minutes of three days ago are gone: the whole hour counts.
+    assert_eq!(since(3 * DAY - 60), 7);
+    assert_eq!(since(50 * DAY - 3_600), 9);
+}
+
+#[test]
+fn the_course_of_a_window_adds_up() {
+    let room = Room::new();
+    for ago in 0..120 {
+        room.call("a", ago * 60, if ago < 30 { "tool" } else { "ok" }, ago);
+    }
+    let mut statistics = room.statistics();
+    statistics.refresh(now()).unwrap();
+    for since in [None, Some(Duration::from_secs(NOW - 7_140))] {
+        let query = Query { since, tools: Some(vec!["a".to_owned()]) };
+        let slices = statistics.course(&query, now(), 24).unwrap();
+        assert_eq!(slices.len(), 24);
+        assert_eq!(slices.iter().map(|slice| slice.counts.calls()).sum::<u64>(), 120);
+        assert!((slices[0].rate() - 1.0 / 60.0).abs() < 1e-9);
+        let failed: u64 = slices.iter().rev().take(6).map(|slice| slice.counts.failed()).sum();
+        assert_eq!(failed, 30);
+    }
+}
+
+#[test]
+fn what_is_old_is_let_go_a_day_at_a_time() {
+    let room = Room::new();
+    room.call("old", 80 * DAY, "ok", 5);
+    room.call("new", 0, "ok", 5);
+    let names = |statistics: &mut Statistics, at: Duration| {
+        let summary = statistics.summary(&Query::default(), at).unwrap();
+        summary.tools.into_iter().map(|usage| usage.tool.name).collect::<Vec<_>>()
+    };
+    let at = |days: u64| Duration::from_secs(NOW + days * DAY);
+    let run = |days: u64| {
+        let mut statistics = room.statistics();
+        statistics.refresh(at(days)).unwrap();
+        names(&mut statistics, at(days))
+    };
+    assert_eq!(run(0), ["new", "old"]);
+    // A clock that is a year ahead for once, and then right again.
+    assert_eq!(run(365), ["new", "old"]);
+    assert_eq!(run(0), ["new", "old"]);
+    for day in 1..=10 {
+        assert_eq!(run(day), ["new", "old"], "{day}");
+    }
+    run(11);
+    assert_eq!(run(12), ["new"]);
+    let db = Connection::open(room.store()).unwrap();
+    let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM tool"), 1);
+    assert_eq!(count("SELECT count(*) FROM grain"), 2, "its minute is older than two days");
+}
+
+#[test]
+fn calls_dated_in_the_future_are_in_no_window_and_told() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    let mut row = Row {
+        t: (NOW + 365 * DAY) * 1_000,
+        id: "ahead".to_owned(),
+        tool: "a".to_owned(),
+        server: None,
+        k: "ok".to_owned(),
+        us: 1,
+        n: 1,
+        b: 0,
+    };
+    room.spool.append(&row).unwrap();
+    row.t = u64::MAX;
+    row.id = "far ahead".to_owned();
+    room.spool.append(&row).unwrap();
+    let (summary, _) = room.read_since(Some(3_600));
+    assert_eq!((calls(&summary), summary.ahead().count()), (1, 1));
+    assert_eq!(calls(&room.read().0), 3);
+}
+
+#[test]
+fn one_tool_or_everything_is_forgotten() {
+    let room = Room::new();
+    for call in 0..10 {
+        room.call("a", call, "ok", 5);
+        room.call("b", call, "tool", 5);
+    }
+    let mut statistics = room.statistics();
+    assert_eq!(statistics.reset(Some(&["b".to_owned()]), now()).unwrap(), 10);
+    let (summary, _) = room.read();
+    assert_eq!(summary.tools.iter().map(|u| u.tool.name.as_str()).collect::<Vec<_>>(), ["a"]);
+    room.call("b", 0, "ok", 5);
+    assert_eq!(calls(&room.read().0), 11);
+    assert_eq!(statistics.reset(None, now()).unwrap(), 11);
+    assert_eq!(calls(&room.read().0), 0);
+    assert_eq!(statistics.tools(now()).unwrap(), []);
+    // What comes later is counted.
+    room.call("a", 0, "ok", 5);
+    assert_eq!(calls(&room.read().0), 1);
+}
+
+#[test]
+fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    room.read();
+    room.call("a", 4, "ok", 5);
+    let locker = Connection::open(room.store()).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut statistics = room.statistics();
+    statistics.refresh(now()).unwrap();
+    let read = |statistics: &mut Statistics| {
+        let summary = statistics.summary(&Query::default(), now()).unwrap();
+        (calls(&summary), summary.unfolded)
+    };
+    assert_eq!(read(&mut statistics), (2, 1));
+    let notes = statistics.take_notes();
+    assert!(notes.len() == 1 && notes[0].contains("locked by somebody else"), "{notes:?}");
+    assert!(statistics.reset(None, now()).unwrap_err().message().contains("nothing was forgotten"));
+    locker.execute_batch("ROLLBACK").unwrap();
+    room.call("a", 3, "ok", 5);
+    assert!(statistics.refresh(now()).unwrap());
+    assert_eq!(read(&mut statistics), (3, 0));
+}
+
+#[test]
+fn a_damaged_store_is_moved_away_and_told_once() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 4] = [
+        ("empty", |path| std::fs::write(path, "").unwrap()),
+        ("not a store", |path| std::fs::write(path, "x".repeat(10_000)).unwrap()),
+        ("truncated", |path| {
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_len(5_000).unwrap();
+        }),
+        ("bits flipped", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            for byte in bytes.iter_mut().skip(100).step_by(7) {
+                *byte ^= 0x55;
+            }
+            std::fs::write(path, bytes).unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let room = Room::new();
+        for call in 0..50 {
+            room.call("a", call, "ok", 5);
+        }
+        room.read();
+        damage(&room.store());
+        room.call("a", 0, "ok", 5);
+        let (summary, notes) = room.read();
+        assert_eq!(calls(&summary), 51, "{what}: the spool still had everything");
+        assert!(notes.len() == 1 && notes[0].contains("was damaged"), "{what}: {notes:?}");
+        let aside: Vec<_> =
+            room.names().into_iter().filter(|n| n.starts_with("stats.db.damaged-2024")).collect();
+        assert_eq!(aside.len(), 1, "{what}: {:?}", room.names());
+        let (summary, notes) = room.read();
+        assert_eq!((calls(&summary), notes.len()), (51, 0), "{what}");
+    }
+}
+
+#[test]
+fn a_newer_store_is_only_read() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    room.read();
+    Connection::open(room.store()).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = std::fs::read(room.store()).unwrap();
+    room.call("a", 4, "ok", 5);
+    let (summary, notes) = room.read();
+    assert_eq!((calls(&summary), summary.unfolded), (2, 1));
+    assert!(notes.len() == 1 && notes[0].contains("newer toolhost (layout 99)"), "{notes:?}");
+    assert_eq!(std::fs::read(room.store()).unwrap(), before);
+    let fault = room.statistics().reset(None, now()).unwrap_err();
+    assert!(fault.message().contains("newer toolhost"), "{fault}");
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_what_is_open_is_closed() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    let foreign = Connection::open(room.store()).unwrap();
+    foreign.execute_batch("CREATE TABLE mine (x)").unwrap();
+    drop(foreign);
+    let fault = fails(&mut room.statistics());
+    assert!(fault.message().contains("another program"), "{fault}");
+    std::fs::remove_file(room.store()).unwrap();
+    let target = room.root.path().join("precious");
+    std::fs::write(&target, "x").unwrap();
+    symlink(&target, room.store()).unwrap();
+    let fault = fails(&mut room.statistics());
+    assert_eq!(fault.kind(), crate::model::FaultKind::Denied);
+    assert!(fault.message().contains("symbolic link"), "{fault}");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
+    std::fs::remove_file(room.store()).unwrap();
+    room.read();
+    std::fs::set_permissions(room.store(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let (_, notes) = room.read();
+    assert!(notes.len() == 1 && notes[0].contains("set to 0600"), "{notes:?}");
+    assert_eq!(std::fs::metadata(room.store()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn where_no_store_can_be_made_the_spool_is_read() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    let mut place = room.place();
+    // Nothing can be made there, whoever one is.
+    place.store = crate::util::append::Location::named("/proc/nowhere/stats.db".into());
+    let mut statistics = Statistics::new(place, Duration::from_secs(DAY), Patience::ALL);
+    statistics.refresh(now()).unwrap();
+    let summary = statistics.summary(&Query::default(), now()).unwrap();
+    assert_eq!((calls(&summary), summary.unfolded), (1, 1));
+    assert!(statistics.take_notes()[0].contains("cannot be made"));
+}
+
+#[test]
+fn little_patience_folds_a_part_and_says_so() {
+    let room = Room::with(Keep { segment: 4 << 20, ..Keep::default() });
+    let line = |id: usize| {
+        format!(
+            "{{\"t\":{NOW}000,\"id\":\"id-{id}\",\"tool\":\"{}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n",
+            "t".repeat(1_000)
+        )
+    };
+    let text: String = (0..5_000).map(line).collect();
+    std::fs::write(&room.place().spool.path, text).unwrap();
+    let mut statistics = Statistics::new(room.place(), Duration::from_secs(DAY), Patience::LITTLE);
+    statistics.refresh(now()).unwrap();
+    let summary = statistics.summary(&Query::default(), now()).unwrap();
+    assert!(summary.behind && (1_000..5_000).contains(&calls(&summary)), "{}", calls(&summary));
+    // The next time goes on, whether anything was appended or not.
+    statistics.refresh(now()).unwrap();
+    let summary = statistics.summary(&Query::default(), now()).unwrap();
+    assert_eq!((summary.behind, calls(&summary)), (false, 5_000));
+}
+
+/// Something that happens to the spool or its readers.
+#[derive(Debug, Clone)]
+enum Step {
+    Call {
+        tool: u8,
+        ago: u64,
+        kind: u8,
+        millis: u64,
+    },
+    /// Half a line, as of a full disk.
+    Torn,
+    /// A reader folds everything.
+    Fold,
+    /// A reader is killed after so many parts were folded: its transaction is lost.
+    Crash(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0_u8..3, 0_u64..90 * DAY, 0_u8..4, 0_u64..5_000)
+            .prop_map(|(tool, ago, kind, millis)| Step::Call { tool, ago, kind, millis }),
+        1 => Just(Step::Torn),
+        1 => Just(Step::Fold),
+        1 => (0_usize..3).prop_map(Step::Crash),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn folding_is_counting(steps in prop::collection::vec(step(), 1..40), window in 0_u64..90 * DAY) {
+        let room = Room::with(Keep { segment: 700, ..Keep::default() });
+        let mut naive: Vec<(String, u64, &str, u64)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Call { tool, ago, kind, millis } => {
+                    let kind = ["ok", "ok", "tool", "timeout"][usize::from(kind)];
+                    let tool = format!("tool-{tool}");
+                    room.call(&tool, ago, kind, millis);
+                    naive.push((tool, NOW - ago, kind, millis));
+                }
+                Step::Torn => {
+                    use std::io::Write as _;
+                    let path = room.place().spool.path;
+                    let file = std::fs::File::options().append(true).create(true).open(path);
+                    file.unwrap().write_all(b"{\"t\":17\n").unwrap();
+                }
+                Step::Fold => drop(room.read()),
+                Step::Crash(after) => {
+                    let mut statistics = room.statistics();
+                    // A few parts are folded, and then the process is gone in a transaction.
+                    statistics.patience.chunks = after;
+                    statistics.refresh(now()).unwrap();
+                    if let Some(store) = &statistics.store {
+                        store.fold_and_crash(&unread::files(&room.place().spool, now()).unwrap());
+                    }
+                }
+            }
+        }
+        let mut statistics = room.statistics();
+        statistics.refresh(now()).unwrap();
+        let since = Duration::from_secs(NOW - window);
+        for since in [None, Some(since)] {
+            let mut summary = statistics.summary(&Query { since, tools: None }, now()).unwrap();
+            sort(&mut summary.tools, Order::Name);
+            let from = summary.from.map_or(0, |from| from.as_secs());
+            prop_assert!(since.is_none_or(|since| from <= since.as_secs() && since.as_secs() - from < DAY));
+            let mut expected: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+            for (tool, _, kind, millis) in naive.iter().filter(|(_, at, _, _)| *at >= from) {
+                let counted = expected.entry(tool.clone()).or_default();
+                match *kind {
+                    "ok" => {
+                        counted.0 += 1;
+                        counted.2 += millis;
+                    }
+                    _ => counted.1 += 1,
+                }
+            }
+            let found: BTreeMap<String, (u64, u64, u64)> = summary
+                .tools
+                .iter()
+                .map(|usage| {
+                    let counts = &usage.counts;
+                    let sum = counts.durations.mean().map_or(0.0, |mean| mean.as_secs_f64() * 1e3);
+                    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+                    let sum = (sum * counts.ok as f64).round() as u64;
+                    (usage.tool.name.clone(), (counts.ok, counts.failed(), sum))
+                })
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! From the spool into the store: a part of a file and the position behind it, in one transaction.
+//! Whatever ends the process in between, a line was folded exactly when its position was.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use super::{Store, Trouble};
+use crate::stats::count::{Batch, Counts};
+use crate::stats::level::{Kept, Level};
+use crate::stats::unread::{Position, Positions, SpoolFile};
+
+/// How many positions of files are kept that are no longer there. They are never many, and a file
+/// may be overlooked for once when it is being set aside.
+const POSITIONS: i64 = 1_000;
+
+impl Store {
+    /// How long locks of others are waited for from now on.
+    pub(in crate::stats) fn set_patience(&self, patience: Duration) -> Result<(), Trouble> {
+        Ok(self.db.busy_timeout(patience)?)
+    }
+
+    /// How far each file was read.
+    pub(in crate::stats) fn positions(&self) -> Result<Positions, Trouble> {
+        let mut query = self.db.prepare_cached("SELECT key, offset, recent FROM spool")?;
+        let rows =
+            query.query_map([], |row| Ok((row.get(0)?, position(row.get(1)?, row.get(2)?))))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Folds what comes next in a file; gives the position behind it and how many calls that were,
+    /// or `None` when there was nothing left: another process may have folded it meanwhile.
+    pub(in crate::stats) fn fold(
+        &self,
+        file: &SpoolFile,
+    ) -> Result<Option<(Position, u64)>, Trouble> {
+        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+        let known = transaction
+            .prepare_cached("SELECT offset, recent FROM spool WHERE key = ?1")?
+            .query_row([&file.key], |row| Ok(position(row.get(0)?, row.get(1)?)))
+            .optional()?
+            .unwrap_or_default();
+        let chunk = file.read(&known).map_err(|error| {
+            Trouble::Failed(format!("{} cannot be read: {error}", file.path.display()))
+        })?;
+        if chunk.position.offset <= known.offset {
+            return Ok(None);
+        }
+        let kept = kept(&transaction)?;
+        write(&transaction, &chunk.batch, kept)?;
+        remember(&transaction, &file.key, &chunk.position)?;
+        transaction.commit()?;
+        Ok(Some((chunk.position, chunk.batch.calls)))
+    }
+
+    /// From when on each level is complete.
+    pub(in crate::stats) fn kept(&self) -> Result<Kept, Trouble> {
+        Ok(kept(&self.db)?)
+    }
+
+    /// How many lines of the spool could not be read.
+    pub(in crate::stats) fn damaged_lines(&self) -> Result<u64, Trouble> {
+        let lines = fact(&self.db, "damaged lines")?;
+        Ok(lines.and_then(|lines| u64::try_from(lines).ok()).unwrap_or(0))
+    }
+
+    /// Forgets what was counted, of these tools or of all; what was folded stays folded. Gives the
+    /// number of calls.
+    pub(in crate::stats) fn reset(&self, tools: Option<&[String]>) -> Result<u64, Trouble> {
+        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+        let mut calls = 0;
+        let mut counted = |sql: &str, name: Option<&str>| -> rusqlite::Result<()> {
+            let mut query = transaction.prepare_cached(sql)?;
+            let mut rows = match name {
+                Some(name) => query.query([name])?,
+                None => query.query([])?,
+            };
+            while let Some(row) = rows.next()? {
+                let failed: String = row.get(1)?;
+                calls += unsigned(row.get(0)?) + failures(&failed).values().sum::<u64>();
+            }
+            Ok(())
+        };
+        match tools {
+            None => {
+                counted("SELECT ok, failed FROM grain WHERE level = 2", None)?;
+                transaction.execute_batch(
+                    "DELETE FROM grain; DELETE FROM tool; DELETE FROM fact WHERE name = 'damaged lines'",
+                )?;
+            }
+            Some(tools) => {
+                for tool in tools {
+                    counted(
+                        "SELECT ok, failed FROM grain JOIN tool ON tool.id = grain.tool
+                         WHERE level = 2 AND name = ?1",
+                        Some(tool),
+                    )?;
+                    transaction.execute(
+                        "DELETE FROM grain WHERE tool IN (SELECT id FROM tool WHERE name = ?1)",
+                        [tool],
+                    )?;
+                    transaction.execute("DELETE FROM tool WHERE name = ?1", [tool])?;
+                }
+            }
+        }
+        transaction.commit()?;
+        // What is free is given back when that costs nothing; if not, the next call uses it.
+        let _later = self.db.execute_batch("PRAGMA incremental_vacuum");
+        Ok(calls)
+    }
+}
+
+/// Adds a batch to what is there.
+fn write(db: &Connection, batch: &Batch, kept: Kept) -> rusqlite::Result<()> {
+    let mut tool_id = db.prepare_cached(
+        "INSERT INTO tool (name, server, first, last) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET first = min(first, ?3), last = max(last, ?4) RETURNING id",
+    )?;
+    let mut there = db.prepare_cached(
+        "SELECT ok, failed, attempts, recovered, bytes, durations FROM grain
+         WHERE level = ?1 AND start = ?2 AND tool = ?3",
+    )?;
+    let mut put = db.prepare_cached(
+        "INSERT OR REPLACE INTO grain
+         (level, start, tool, ok, failed, attempts, recovered, bytes, durations)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for (tool, used) in batch.tools() {
+        let server = tool.server.as_deref().unwrap_or_default();
+        let times = (signed(used.first), signed(used.last));
+        let id: i64 =
+            tool_id.query_row(params![tool.name, server, times.0, times.1], |row| row.get(0))?;
+        for level in Level::ALL {
+            let wanted = batch.grains(tool, level).filter(|(start, _)| *start >= kept.from(level));
+            for (start, mut counts) in wanted {
+                let key = params![level.number(), start, id];
+                there
+                    .query_row(key, |row| {
+                        add(row, 0, &mut counts)?;
+                        Ok(())
+                    })
+                    .optional()?;
+                put.execute(params![
+                    level.number(),
+                    start,
+                    id,
+                    signed(counts.ok),
+                    failed(&counts),
+                    signed(counts.attempts),
+                    signed(counts.recovered),
+                    signed(counts.bytes),
+                    counts.durations.encode(),
+                ])?;
+            }
+        }
+    }
+    if batch.damaged > 0 {
+        let before = fact(db, "damaged lines")?.unwrap_or(0);
+        set_fact(db, "damaged lines", before.saturating_add(signed(batch.damaged)))?;
+    }
+    Ok(())
+}
+
+/// Adds the columns `ok, failed, attempts, recovered, bytes, durations` of a row, which begin at
+/// `at`; `false` when the durations cannot be read.
+pub(super) fn add(
+    row: &rusqlite::Row<'_>,
+    at: usize,
+    counts: &mut Counts,
+) -> rusqlite::Result<bool> {
+    counts.ok = counts.ok.saturating_add(unsigned(row.get(at)?));
+    let text = row.get_ref(at + 1)?.as_str()?;
+    if text != "{}" {
+        for (kind, count) in failures(text) {
+            counts.add_failures(&kind, count);
+        }
+    }
+    counts.attempts = counts.attempts.saturating_add(unsigned(row.get(at + 2)?));
+    counts.recovered = counts.recovered.saturating_add(unsigned(row.get(at + 3)?));
+    counts.bytes = counts.bytes.saturating_add(unsigned(row.get(at + 4)?));
+    Ok(counts.durations.absorb(row.get_ref(at + 5)?.as_blob()?))
+}
+
+fn remember(db: &Connection, key: &str, position: &Position) -> rusqlite::Result<()> {
+    let recent: Vec<&str> = position.recent.iter().map(String::as_str).collect();
+    db.prepare_cached(
+        "INSERT INTO spool (key, offset, recent) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET offset = ?2, recent = ?3",
+    )?
+    .execute(params![key, signed(position.offset), recent.join("\n")])?;
+    db.prepare_cached("DELETE FROM spool WHERE id <= (SELECT max(id) FROM spool) - ?1")?
+        .execute([POSITIONS])?;
+    Ok(())
+}
+
+fn position(offset: i64, recent: String) -> Position {
+    let recent: VecDeque<String> =
+        recent.split('\n').filter(|id| !id.is_empty()).map(str::to_owned).collect();
+    Position { offset: unsigned(offset), recent }
+}
+
+pub(super) fn kept(db: &Connection) -> rusqlite::Result<Kept> {
+    let fact = |name| Ok::<i64, rusqlite::Error>(fact(db, name)?.unwrap_or(i64::MIN));
+    Ok(Kept { minutes: fact("minutes")?, hours: fact("hours")?, days: fact("days")? })
+}
+
+pub(super) fn fact(db: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
+    let mut query = db.prepare_cached("SELECT value FROM fact WHERE name = ?1")?;
+    query.query_row([name], |row| row.get(0)).optional()
+}
+
+pub(super) fn set_fact(db: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
+    let mut put = db.prepare_cached("INSERT OR REPLACE INTO fact VALUES (?1, ?2)")?;
+    put.execute(params![name, value]).map(drop)
+}
+
+fn failed(counts: &Counts) -> String {
+    serde_json::to_string(&counts.failures).unwrap_or_else(|_| "{}".to_owned())
+}
+
+fn failures(text: &str) -> BTreeMap<String, u64> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+impl Store {
+    /// Folds the next part of each file and ends before the commit, as a killed process would.
+    pub(in crate::stats) fn fold_and_crash(&self, files: &[SpoolFile]) {
+        let transaction =
+            Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate).unwrap();
+        let positions = self.positions().unwrap();
+        for file in files {
+            let known = positions.get(&file.key).cloned().unwrap_or_default();
+            let chunk = file.read(&known).unwrap();
+            write(&transaction, &chunk.batch, Kept::default()).unwrap();
+            remember(&transaction, &file.key, &chunk.position).unwrap();
+        }
+        transaction.rollback().unwrap();
+    }
+}

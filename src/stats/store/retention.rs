@@ -1,0 +1,70 @@
+//! What is let go with age.
+//!
+//! A clock that is wrong must not cost what was counted: from one run to the next the time up to
+//! which is cleared moves on by a day at most, and never back.
+
+use std::time::Duration;
+
+use rusqlite::{Transaction, TransactionBehavior, params};
+
+use super::fold::{fact, kept, set_fact, signed};
+use super::{Store, Trouble};
+use crate::stats::level::Level;
+
+/// How far one run moves on.
+const STEP: i64 = 86_400;
+
+/// How many grains of a level one run removes: somebody waits for it.
+const REMOVALS: i64 = 20_000;
+
+/// How many pages one run gives back.
+const PAGES: i64 = 2_000;
+
+impl Store {
+    /// Lets go what is older than `retention`, and minutes and hours that became too old; `now` is
+    /// the time since the Unix epoch. What is left for the next run is not read any more.
+    pub(in crate::stats) fn prune(
+        &self,
+        now: Duration,
+        retention: Duration,
+    ) -> Result<(), Trouble> {
+        let now = signed(now.as_secs());
+        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+        let Some(before) = fact(&transaction, "clock")? else {
+            // Nothing tells yet whether this clock is right.
+            set_fact(&transaction, "clock", now)?;
+            return Ok(transaction.commit()?);
+        };
+        let clock = now.min(before.saturating_add(STEP));
+        let known = kept(&transaction)?;
+        let kept = known.advanced(clock.min(before), signed(retention.as_secs()));
+        if kept == known && clock == before {
+            return Ok(());
+        }
+        set_fact(&transaction, "clock", clock)?;
+        set_fact(&transaction, "minutes", kept.minutes)?;
+        set_fact(&transaction, "hours", kept.hours)?;
+        set_fact(&transaction, "days", kept.days)?;
+        let mut removed = 0;
+        for level in Level::ALL {
+            removed += transaction
+                .prepare_cached(
+                    "DELETE FROM grain WHERE (level, start, tool) IN
+                     (SELECT level, start, tool FROM grain WHERE level = ?1 AND start < ?2 LIMIT ?3)",
+                )?
+                .execute(params![level.number(), kept.from(level), REMOVALS])?;
+        }
+        if removed > 0 {
+            transaction.execute(
+                "DELETE FROM tool WHERE id NOT IN (SELECT tool FROM grain WHERE level = ?1)",
+                [Level::Day.number()],
+            )?;
+        }
+        transaction.commit()?;
+        if removed > 0 {
+            // When others use the file it is done next time.
+            let _later = self.db.execute_batch(&format!("PRAGMA incremental_vacuum({PAGES})"));
+        }
+        Ok(())
+    }
+}

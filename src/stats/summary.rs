@@ -1,0 +1,384 @@
+//! What can be read from statistics: plain values, without a file behind them.
+//!
+//! Owns: windows, totals, groups, orders, and the course of time in slices. Never does: read a
+//! file or a clock.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::count::{Batch, Counts, Tool, Used};
+use super::level::{Kept, Stretch, cover};
+use super::store::{Grain, Sink};
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// The beginning of the window, as time since the Unix epoch; `None` is everything that is kept.
+    pub since: Option<Duration>,
+    /// Only tools with these full names; `None` is all.
+    pub tools: Option<Vec<String>>,
+}
+
+/// Tools and what was counted of them in a window.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// Where the window begins, as time since the Unix epoch: what was asked for, or earlier by the
+    /// rest of the grain (a minute, an hour or a day) that it lies in. `None` is everything.
+    pub from: Option<Duration>,
+    /// When this was read.
+    pub now: Duration,
+    /// The tools that were called in the window, by name and server.
+    pub tools: Vec<Usage>,
+    /// Calls that are in no store yet, and were read from the spool.
+    pub unfolded: u64,
+    /// Whether the spool holds more than was read, because that would have taken too long.
+    pub behind: bool,
+    /// Lines of the spool that could not be read, ever.
+    pub damaged_lines: u64,
+    /// Grains of which the durations could not be read; their calls are counted all the same.
+    pub damaged_grains: u64,
+}
+
+/// What was counted of a tool, or of several.
+#[derive(Debug, Clone)]
+pub struct Usage {
+    /// The tool.
+    pub tool: Tool,
+    /// What was counted in the window.
+    pub counts: Counts,
+    /// When it was used first and last, in the window or not.
+    pub used: Used,
+}
+
+/// How tools can be put in order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Order {
+    /// By name.
+    Name,
+    /// Most calls first.
+    Calls,
+    /// Most failures first.
+    Errors,
+    /// The slowest first, by this quantile (0 to 1).
+    Quantile(f64),
+    /// The slowest on average first.
+    Mean,
+    /// What was used last first.
+    Last,
+}
+
+impl Summary {
+    /// Everything together; `None` without a call.
+    pub fn total(&self) -> Option<Usage> {
+        let name = || Tool { name: String::new(), server: None };
+        together(self.tools.iter(), name)
+    }
+
+    /// The tools of each server together, by name; internal tools are under `None`.
+    pub fn servers(&self) -> Vec<Usage> {
+        let mut groups: BTreeMap<Option<&str>, Vec<&Usage>> = BTreeMap::new();
+        for usage in &self.tools {
+            groups.entry(usage.tool.server.as_deref()).or_default().push(usage);
+        }
+        let group = |(server, tools): (Option<&str>, Vec<&Usage>)| {
+            let server = server.map(str::to_owned);
+            together(tools.into_iter(), || Tool { name: String::new(), server })
+        };
+        groups.into_iter().filter_map(group).collect()
+    }
+
+    /// The tools that have calls dated after now: the clock was wrong, then or now.
+    pub fn ahead(&self) -> impl Iterator<Item = &Usage> {
+        let now = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
+        self.tools.iter().filter(move |usage| usage.used.last > now.saturating_add(60_000))
+    }
+}
+
+fn together<'u>(
+    usages: impl Iterator<Item = &'u Usage>,
+    tool: impl FnOnce() -> Tool,
+) -> Option<Usage> {
+    let mut all: Option<(Counts, Used)> = None;
+    for usage in usages {
+        let (counts, used) = all.get_or_insert_with(|| (Counts::default(), usage.used));
+        counts.merge(&usage.counts);
+        *used = used.and(usage.used);
+    }
+    all.map(|(counts, used)| Usage { tool: tool(), counts, used })
+}
+
+/// Puts tools in order; those that are equal in it by name.
+pub fn sort(tools: &mut [Usage], order: Order) {
+    tools.sort_by(|a, b| a.tool.cmp(&b.tool));
+    match order {
+        Order::Name => {}
+        Order::Calls => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.calls())),
+        Order::Errors => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.failed())),
+        Order::Quantile(share) => {
+            tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.quantile(share)));
+        }
+        Order::Mean => {
+            tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.mean()));
+        }
+        Order::Last => tools.sort_by_key(|usage| std::cmp::Reverse(usage.used.last)),
+    }
+}
+
+/// A part of the window.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// Where it begins, as time since the Unix epoch.
+    pub from: Duration,
+    /// How long it is.
+    pub length: Duration,
+    /// What was counted in it.
+    pub counts: Counts,
+}
+
+impl Slice {
+    /// Calls in a second.
+    pub fn rate(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        let calls = self.counts.calls() as f64;
+        calls / self.length.as_secs_f64().max(1.0)
+    }
+}
+
+/// A class of durations: those that are longer than that of the class before, and not longer than
+/// this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// The longest duration in it.
+    pub up_to: Duration,
+    /// How many calls.
+    pub calls: u64,
+}
+
+/// Durations in at most so many classes, each up to the same factor longer than the one before, one
+/// of 1.25, 1.5, 2, 4, 8, …; those at the ends are not empty.
+pub fn classes(counts: &Counts, most: usize) -> Vec<Class> {
+    let Some(longest) = counts.durations.max() else { return Vec::new() };
+    let bound = |up_to: Duration| up_to.min(longest).as_secs_f64().max(1e-6);
+    let fine: Vec<(f64, u64)> =
+        counts.durations.classes().map(|(up_to, calls)| (bound(up_to), calls)).collect();
+    let (Some((least, _)), Some((greatest, _))) = (fine.first(), fine.last()) else {
+        return Vec::new();
+    };
+    let wide = std::iter::successors(Some(2.0), |factor: &f64| Some(factor * 2.0)).take(50);
+    for factor in [1.25, 1.5].into_iter().chain(wide) {
+        let bounds = std::iter::successors(Some(*least), |bound| Some(bound * factor));
+        let bounds: Vec<f64> = bounds.take(most.max(1)).collect();
+        // A class whose bound is that of a fine one by calculation must not lie beside it.
+        let reaches = |bound: f64, value: f64| bound * (1.0 + 1e-9) >= value;
+        if !bounds.last().is_some_and(|last| reaches(*last, *greatest)) && most > 1 {
+            continue;
+        }
+        let mut found: Vec<Class> = Vec::new();
+        let mut fine = fine.iter().peekable();
+        for (index, bound) in bounds.iter().enumerate() {
+            let last = index + 1 == bounds.len();
+            let mut calls = 0;
+            while let Some((_, more)) = fine.next_if(|(value, _)| last || reaches(*bound, *value)) {
+                calls += more;
+            }
+            let up_to = Duration::try_from_secs_f64(*bound).unwrap_or(Duration::MAX);
+            found.push(Class { up_to, calls });
+            if fine.peek().is_none() {
+                break;
+            }
+        }
+        return found;
+    }
+    Vec::new()
+}
+
+/// Adds grains up by tool.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    tools: BTreeMap<Tool, (Counts, Used)>,
+}
+
+impl Sink for Tally {
+    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
+        if !self.tools.contains_key(grain.tool) {
+            self.tools.insert(grain.tool.clone(), (Counts::default(), grain.used));
+        }
+        let (counts, used) = self.tools.get_mut(grain.tool)?;
+        *used = used.and(grain.used);
+        Some(counts)
+    }
+}
+
+impl Tally {
+    pub(super) fn finish(self) -> Vec<Usage> {
+        let usage = |(tool, (counts, used))| Usage { tool, counts, used };
+        self.tools.into_iter().map(usage).collect()
+    }
+}
+
+/// The course of time: slices of one length, all tools together.
+#[derive(Debug)]
+pub(super) struct Course {
+    from: i64,
+    length: i64,
+    slices: Vec<Counts>,
+}
+
+impl Course {
+    /// At most `most` slices from `since` to `now`, each a whole number of grains of the finest
+    /// level that is kept of all of that time; and the stretch they are made of.
+    pub(super) fn new(since: i64, now: i64, kept: Kept, most: usize) -> (Self, Stretch) {
+        let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
+        let level = kept.finest_at(since);
+        let from = level.floor(since);
+        let grains = (now - from).max(0) / level.seconds() + 1;
+        let length = (grains + most - 1) / most * level.seconds();
+        let count = usize::try_from((now - from).max(0) / length + 1).unwrap_or(1);
+        let slices = vec![Counts::default(); count];
+        (Self { from, length, slices }, Stretch { level, from, to: now.saturating_add(1) })
+    }
+
+    pub(super) fn finish(self) -> Vec<Slice> {
+        let span = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let mut from = self.from;
+        let mut slices = Vec::new();
+        for counts in self.slices {
+            slices.push(Slice { from: span(from), length: span(self.length), counts });
+            from += self.length;
+        }
+        slices
+    }
+}
+
+impl Sink for Course {
+    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
+        let at = usize::try_from((grain.start - self.from) / self.length).ok()?;
+        self.slices.get_mut(at)
+    }
+}
+
+/// Adds what is in no store yet.
+pub(super) fn add_unfolded(
+    batch: &Batch,
+    stretches: &[Stretch],
+    only: Option<&[String]>,
+    sink: &mut impl Sink,
+) {
+    for (tool, used) in batch.tools() {
+        if only.is_some_and(|only| !only.contains(&tool.name)) {
+            continue;
+        }
+        for stretch in stretches {
+            for (start, counts) in batch.grains(tool, stretch.level) {
+                if (stretch.from..stretch.to).contains(&start)
+                    && let Some(sum) = sink.place(Grain { tool, used, start })
+                {
+                    sum.merge(&counts);
+                }
+            }
+        }
+    }
+}
+
+/// The stretches of a window, and where it really begins.
+pub(super) fn window(
+    since: Option<Duration>,
+    now: Duration,
+    kept: Kept,
+) -> (Vec<Stretch>, Option<Duration>) {
+    let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let stretches = cover(since.map(second), second(now), kept);
+    let from = since.map(|since| match stretches.first() {
+        Some(first) => Duration::from_secs(u64::try_from(first.from).unwrap_or(0)),
+        None => since,
+    });
+    (stretches, from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(millis: &[u64]) -> Counts {
+        let mut counts = Counts::default();
+        for millis in millis {
+            counts.ok += 1;
+            counts.durations.record(Duration::from_millis(*millis));
+        }
+        counts
+    }
+
+    fn usage(name: &str, server: Option<&str>, millis: &[u64], last: u64) -> Usage {
+        Usage {
+            tool: Tool { name: name.into(), server: server.map(str::to_owned) },
+            counts: counts(millis),
+            used: Used { first: 1, last },
+        }
+    }
+
+    #[test]
+    fn tools_are_put_in_order_and_together() {
+        let mut summary = Summary {
+            now: Duration::from_secs(1_000),
+            tools: vec![
+                usage("b", None, &[10], 7),
+                usage("a", Some("s"), &[1, 2], 9),
+                usage("c", Some("s"), &[30, 3, 3], 2_000_000),
+            ],
+            ..Summary::default()
+        };
+        summary.tools[0].counts.add_failures("timeout", 2);
+        let mut order = |order| {
+            sort(&mut summary.tools, order);
+            summary.tools.iter().map(|usage| usage.tool.name.clone()).collect::<String>()
+        };
+        assert_eq!(order(Order::Name), "abc");
+        assert_eq!(order(Order::Calls), "bca");
+        assert_eq!(order(Order::Errors), "bac");
+        assert_eq!(order(Order::Quantile(0.5)), "bca");
+        assert_eq!(order(Order::Mean), "cba");
+        assert_eq!(order(Order::Last), "cab");
+        let servers = summary.servers();
+        assert_eq!(servers.len(), 2);
+        assert_eq!((servers[1].counts.ok, servers[1].used.last), (5, 2_000_000));
+        assert_eq!(summary.total().unwrap().counts.calls(), 8);
+        assert_eq!(summary.ahead().count(), 1);
+        assert!(Summary::default().total().is_none());
+    }
+
+    #[test]
+    fn classes_are_few_and_hold_every_call() {
+        assert_eq!(classes(&Counts::default(), 10), []);
+        let one = classes(&counts(&[5, 5]), 10);
+        assert_eq!(one.len(), 1);
+        assert_eq!(one[0].calls, 2);
+        for millis in [vec![1, 2, 3, 1_000, 60_000], vec![1, 1], (1..500).collect()] {
+            let all = counts(&millis);
+            for most in [2, 8, 20] {
+                let found = classes(&all, most);
+                assert!(found.len() <= most, "{found:?}");
+                assert_eq!(found.iter().map(|class| class.calls).sum::<u64>(), all.ok);
+                assert!(found.is_sorted_by(|a, b| a.up_to < b.up_to), "{found:?}");
+                assert!(found[0].calls > 0 && found[found.len() - 1].calls > 0, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_whole_grains_and_reach_now() {
+        let now = 20_000 * 86_400 + 4_000;
+        let kept = Kept::default().advanced(now, 90 * 86_400);
+        for (ago, most, length) in [(3_600, 60, 120), (3_600, 10, 420), (7 * 86_400, 60, 10_800)] {
+            let (course, stretch) = Course::new(now - ago, now, kept, most);
+            assert_eq!(stretch.from, course.from);
+            let slices = course.finish();
+            let last = slices.last().unwrap();
+            assert!(slices.len() <= most);
+            assert_eq!(last.length, Duration::from_secs(length), "{ago} {most}");
+            let end = (last.from + last.length).as_secs();
+            assert!(last.from.as_secs() <= now.unsigned_abs() && end > now.unsigned_abs());
+        }
+        // A window that begins in the future is one slice.
+        assert_eq!(Course::new(now + 500, now, kept, 10).0.finish().len(), 1);
+    }
+}

@@ -1,0 +1,73 @@
+//! `SQLite` files that hold something of ours.
+//!
+//! Owns: finding out what stands at a path without touching it, making a new file whole or not at
+//! all (`place`), and the versions of what is inside (`layout`). Never does: know what is kept, or
+//! say in words what an error means for it.
+
+mod layout;
+mod place;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+pub use layout::{Layout, Recognised};
+pub use place::{Place, Standing};
+
+/// How many statements stay prepared.
+const STATEMENTS: usize = 32;
+
+/// When a commit counts as written (`PRAGMA synchronous`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Never waits for the disk.
+    Off = 0,
+    /// A power cut may take the last commits.
+    Normal = 1,
+    /// Survives a power cut.
+    Full = 2,
+}
+
+/// Opens the file at `path`, in which no link may be; `patience` is how long the locks of other
+/// processes are waited for.
+///
+/// # Errors
+/// When it cannot be opened; what is in it is not looked at.
+pub fn connect(path: &Path, access: OpenFlags, patience: Duration) -> rusqlite::Result<Connection> {
+    // One thread uses it at a time.
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(patience)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(db)
+}
+
+/// Sets how the file is written, and makes sure of it.
+///
+/// # Errors
+/// When it does not become so: whoever asked for durable writes must not get others.
+pub fn settle(db: &Connection, durability: Durability, journal: &str) -> rusqlite::Result<()> {
+    let set: String =
+        db.pragma_update_and_check(None, "journal_mode", journal, |row| row.get(0))?;
+    let wanted = durability as i64;
+    db.pragma_update(None, "synchronous", wanted)?;
+    let got: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    if got != wanted || !set.eq_ignore_ascii_case(journal) {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
+            Some(format!("journal {set} and synchronous {got} instead of {journal} and {wanted}")),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether somebody else held the lock all the time.
+pub fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether the file is no database, or not a whole one any more.
+pub fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
