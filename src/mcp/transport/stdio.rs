@@ -185,6 +185,7 @@ impl Wire for StdioWire {
             }
         };
         tokio::select! {
+            biased;
             result = write => result,
             () = self.closing.cancelled() => Err(Fault::unreachable("the connection is closed")),
             () = tokio::time::sleep(WRITE_LIMIT) => Err(Fault::timeout(format!(
