@@ -16,6 +16,7 @@ pub mod orphans;
 pub mod pattern;
 pub mod process;
 pub mod replace;
+pub mod row;
 pub mod segments;
 pub mod tail;
 pub mod text;
