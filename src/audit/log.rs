@@ -8,10 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::model::JsonObject;
 use crate::util::append::{AppendError, Location};
+use crate::util::row::Row;
 use crate::util::segments::{Keep, Segments};
 
 /// The file's name in the state directory.
@@ -125,23 +125,13 @@ impl AuditLog {
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
     pub fn intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
-        self.write(
-            now,
-            &Intent {
-                stamp: Stamp::new("intent", now),
-                call: row.call,
-                parent: row.parent,
-                pid: row.pid,
-                user: row.user,
-                session: cut(row.session),
-                tool: cut(row.tool),
-                server: row.server.map(cut),
-                source: row.source,
-                decision: cut(row.decision),
-                arguments: bounded(row.arguments)
-                    .map_err(|e| AppendError::Failed(e.to_string()))?,
-            },
-        )
+        let mut line = begun("intent", now);
+        line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
+        line.text_or_null("user", row.user).text("session", &cut(row.session));
+        line.text("tool", &cut(row.tool)).text_or_null("server", row.server.map(cut).as_deref());
+        line.text("source", row.source).text("decision", &cut(row.decision));
+        arguments(&mut line, row.arguments);
+        self.file.append(now, &line.end())
     }
 
     /// Appends an outcome; `now` is the time since the Unix epoch.
@@ -149,122 +139,48 @@ impl AuditLog {
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
     pub fn outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
-        self.write(
-            now,
-            &Outcome {
-                stamp: Stamp::new("outcome", now),
-                call: row.call,
-                parent: row.parent,
-                pid: row.pid,
-                user: row.user,
-                tool: cut(row.tool),
-                server: row.server.map(cut),
-                result: row.result,
-                message: row.message.map(cut),
-                duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
-                attempts: row.attempts,
-                bytes: row.bytes,
-                questions: row.questions,
-                source: row.refused.map(|refused| refused.source),
-                session: row.refused.map(|refused| cut(refused.session)),
-                arguments: match row.refused {
-                    Some(refused) => Some(
-                        bounded(refused.arguments)
-                            .map_err(|e| AppendError::Failed(e.to_string()))?,
-                    ),
-                    None => None,
-                },
-            },
-        )
+        let mut line = begun("outcome", now);
+        line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
+        line.text_or_null("user", row.user).text("tool", &cut(row.tool));
+        line.text_or_null("server", row.server.map(cut).as_deref()).text("result", row.result);
+        line.text_or_null("message", row.message.map(cut).as_deref());
+        let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
+        line.value("duration_us", &duration).value("attempts", &row.attempts);
+        line.value("bytes", &row.bytes);
+        if !row.questions.is_empty() {
+            line.value("questions", &row.questions);
+        }
+        if let Some(refused) = row.refused {
+            line.text("source", refused.source).text("session", &cut(refused.session));
+            arguments(&mut line, refused.arguments);
+        }
+        self.file.append(now, &line.end())
     }
 
     /// What was put right when the file was opened; each note is handed out once.
     pub fn take_notes(&self) -> Vec<String> {
         self.file.take_notes()
     }
-
-    fn write(&self, now: Duration, row: &impl Serialize) -> Result<(), AppendError> {
-        let line =
-            serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(now, &line)
-    }
 }
 
-#[derive(Serialize)]
-struct Stamp {
-    event: &'static str,
-    /// Seconds since the Unix epoch, for programs.
-    unix: f64,
-    /// The same in RFC 3339 with microseconds, for people.
-    time: String,
+/// A row with its event and time: seconds since the Unix epoch for programs, RFC 3339 with
+/// microseconds for people.
+fn begun(event: &'static str, now: Duration) -> Row {
+    let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_microsecond(micros)
+        .map(|time| format!("{time:.6}"))
+        .unwrap_or_default();
+    let mut line = Row::new();
+    line.text("event", event).value("unix", &now.as_secs_f64()).text("time", &time);
+    line
 }
 
-impl Stamp {
-    fn new(event: &'static str, now: Duration) -> Self {
-        let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-        let time = jiff::Timestamp::from_microsecond(micros)
-            .map(|time| format!("{time:.6}"))
-            .unwrap_or_default();
-        Self { event, unix: now.as_secs_f64(), time }
-    }
-}
-
-#[derive(Serialize)]
-struct Intent<'a> {
-    #[serde(flatten)]
-    stamp: Stamp,
-    call: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<&'a str>,
-    pid: u32,
-    user: Option<&'a str>,
-    session: Cow<'a, str>,
-    tool: Cow<'a, str>,
-    server: Option<Cow<'a, str>>,
-    source: &'a str,
-    decision: Cow<'a, str>,
-    arguments: Box<RawValue>,
-}
-
-#[derive(Serialize)]
-struct Outcome<'a> {
-    #[serde(flatten)]
-    stamp: Stamp,
-    call: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<&'a str>,
-    pid: u32,
-    user: Option<&'a str>,
-    tool: Cow<'a, str>,
-    server: Option<Cow<'a, str>>,
-    result: &'a str,
-    message: Option<Cow<'a, str>>,
-    duration_us: u64,
-    attempts: u32,
-    bytes: u64,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    questions: &'a [QuestionRow],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Box<RawValue>>,
-}
-
-/// The arguments as JSON, or what fits of them inside a marker that is valid JSON too.
-fn bounded(arguments: &JsonObject) -> serde_json::Result<Box<RawValue>> {
-    let raw = serde_json::value::to_raw_value(arguments)?;
-    let text = raw.get();
-    if text.len() <= ARGUMENTS_LIMIT {
-        return Ok(raw);
-    }
-    let head = text.get(..text.floor_char_boundary(ARGUMENTS_HEAD)).unwrap_or_default();
-    serde_json::value::to_raw_value(&serde_json::json!({
-        "_cut": true,
-        "_bytes": text.len(),
-        "_head": head,
-    }))
+/// The arguments, or what fits of them inside a marker that is valid JSON too.
+fn arguments(line: &mut Row, arguments: &JsonObject) {
+    line.value_within("arguments", arguments, ARGUMENTS_LIMIT, |whole| {
+        let head = whole.get(..whole.floor_char_boundary(ARGUMENTS_HEAD)).unwrap_or_default();
+        serde_json::json!({ "_cut": true, "_bytes": whole.len(), "_head": head })
+    });
 }
 
 fn cut(text: &str) -> Cow<'_, str> {

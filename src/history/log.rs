@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::read::KeptResult;
 use crate::model::{JsonObject, ToolResult};
 use crate::util::append::{AppendError, Location};
+use crate::util::row::Row as Line;
 use crate::util::segments::{Keep, Segments};
 
 /// The file's name in the state directory.
@@ -88,59 +89,30 @@ impl HistoryLog {
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
     pub fn append(&self, now: Duration, row: &Row<'_>) -> Result<(), AppendError> {
-        let arguments = bounded(row.arguments, ARGUMENTS_LIMIT).ok();
-        let line = Line {
-            id: row.id,
-            unix: now.saturating_sub(row.duration).as_secs_f64(),
-            tool: cut(row.tool),
-            server: row.server.map(cut),
-            source: row.source,
-            session: cut(row.session),
-            parent: row.parent.map(cut),
-            protocol: row.protocol.map(cut),
-            fingerprint: row.fingerprint,
-            decision: cut(row.decision),
-            duration_us: u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX),
-            attempts: row.attempts,
-            arguments,
-            fault: row.fault.map(|(kind, message)| FaultLine { kind, message: cut(message) }),
-            result: row.result.map(|result| ResultLine::of(result, row.bytes)),
-        };
-        let line =
-            serde_json::to_string(&line).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(now, &line)
+        let mut line = Line::new();
+        // The identity stands first, so that a line can be told by its beginning.
+        line.text("id", row.id).value("unix", &now.saturating_sub(row.duration).as_secs_f64());
+        line.text("tool", cut(row.tool)).text_if("server", row.server.map(cut));
+        line.text("source", row.source).text("session", cut(row.session));
+        line.text_if("parent", row.parent.map(cut)).text_if("protocol", row.protocol.map(cut));
+        line.text("fingerprint", row.fingerprint).text("decision", cut(row.decision));
+        let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
+        line.value("duration_us", &duration).value("attempts", &row.attempts);
+        // `null` when they were too large to keep.
+        line.value_within("arguments", row.arguments, ARGUMENTS_LIMIT, |_| ());
+        if let Some((kind, message)) = row.fault {
+            line.value("fault", &FaultLine { kind, message: cut(message) });
+        }
+        if let Some(result) = row.result {
+            line.value("result", &ResultLine::of(result, row.bytes));
+        }
+        self.file.append(now, &line.end())
     }
 
     /// What was put right when the file was opened; each note is handed out once.
     pub fn take_notes(&self) -> Vec<String> {
         self.file.take_notes()
     }
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    // The identity stands first, so that a line can be told by its beginning.
-    id: &'a str,
-    unix: f64,
-    tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<&'a str>,
-    source: &'a str,
-    session: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol: Option<&'a str>,
-    fingerprint: &'a str,
-    decision: &'a str,
-    duration_us: u64,
-    attempts: u32,
-    /// `null` when they were too large to keep.
-    arguments: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<FaultLine<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<ResultLine>,
 }
 
 #[derive(Serialize)]

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, CustomRequest, GetExtensions as _, ProgressToken,
-    RequestId, ServerCapabilities, ServerPeerInfo,
-};
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService};
+use rmcp::model::{CancelledNotificationParam, RequestId, ServerCapabilities, ServerPeerInfo};
+use rmcp::service::{Peer, RunningService};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,10 +20,11 @@ use super::handler::Handler;
 use super::handshake::{Handshake, client_config, protocol_version, request_meta};
 use super::lifecycle::Agreement;
 use super::message::{Message, Raw};
+use super::outgoing::{AboutUs, Outgoing};
 use super::respondent::Respondent;
-use super::session::{ParamHeaders, ProgressListener, Session, SessionTransport};
+use super::session::{Asked, ProgressListener, Session, SessionTransport};
 use super::wire::Wire;
-use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, OfferList, Phase, Signal};
+use crate::model::{CallId, Era, Fault, FaultKind, OfferList, Phase, Signal};
 
 pub use super::handshake::{ConnectOptions, Opener};
 pub use held::Held;
@@ -127,7 +126,8 @@ impl Connection {
         early: Vec<Message>,
         connect_time: Duration,
     ) -> Self {
-        let session = Session::new(options.server.clone(), wire, options.events.clone());
+        let about = AboutUs::of(&agreement, &options.roots);
+        let session = Session::new(options.server.clone(), wire, options.events.clone(), about);
         for doubt in doubts {
             session.doubt(doubt);
         }
@@ -179,69 +179,53 @@ impl Connection {
         if let Some(fault) = self.session.closed() {
             return Err(named(fault));
         }
-        let mut request = CustomRequest::new(method, Some(params));
-        if !options.headers.is_empty() {
-            request.extensions_mut().insert(ParamHeaders(options.headers.clone()));
-        }
-        if let Some(call) = &options.call {
-            request.extensions_mut().insert(call.clone());
-        }
-        let mut settings = PeerRequestOptions::no_options();
-        if let Some(level) = options.log_level.filter(|_| self.agreement.era == Era::Modern) {
-            let mut meta = JsonObject::new();
-            meta.insert(LOG_LEVEL.to_owned(), level.into());
-            settings = settings.with_meta(meta.into());
-        }
-        let request = ClientRequest::CustomRequest(request);
-        let sent = self.peer.send_request_with_option(request, settings).await;
-        let Ok(mut handle) = sent else {
-            return Err(named(self.end_of_connection().await));
+        let modern = self.agreement.era == Era::Modern;
+        let outgoing = Outgoing {
+            method,
+            params: &params,
+            headers: &options.headers,
+            log_level: options.log_level.filter(|_| modern),
+            call: options.call.as_ref(),
         };
-        let mut guard = PendingGuard { session: &self.session, id: handle.id.clone(), token: None };
-        let verdict = self.wait(&mut handle, &mut guard, method, options).await;
+        let activity = Arc::new(Notify::new());
+        let listener = options.progress.as_ref().map(|listener| -> ProgressListener {
+            let (listener, activity) = (Arc::clone(listener), Arc::clone(&activity));
+            Arc::new(move |progress| {
+                activity.notify_one();
+                listener(progress);
+            })
+        });
+        let asked = self.session.ask(&outgoing, listener).await;
+        let verdict = self.wait(&asked, &activity, method, options).await;
         if let Err(fault) = &verdict
-            && self.session.is_open(&handle.id)
+            && asked.is_open()
         {
-            self.give_up(&handle.id, fault.message()).await;
+            self.give_up(asked.id, fault.message()).await;
         }
         verdict.map_err(named)
     }
 
     async fn wait(
         &self,
-        handle: &mut RequestHandle<RoleClient>,
-        guard: &mut PendingGuard<'_>,
+        asked: &Asked,
+        activity: &Notify,
         method: &str,
         options: &RequestOptions,
     ) -> Result<Raw, Fault> {
-        let id = handle.id.clone();
-        let waker = self.session.waker(&id);
-        let activity = Arc::new(tokio::sync::Notify::new());
-        if let (Some(listener), Some(token)) = (&options.progress, token(&handle.progress_token)) {
-            let (listener, activity) = (Arc::clone(listener), Arc::clone(&activity));
-            self.session.listen(
-                token,
-                Arc::new(move |progress| {
-                    activity.notify_one();
-                    listener(progress);
-                }),
-            );
-            guard.token = Some(token);
-        }
         let start = Instant::now();
         let last = start + options.total;
         let mut idle = (start + options.idle).min(last);
         let mut stray_until: Option<Instant> = None;
         let mut asking = false;
         loop {
-            if let Some(outcome) = self.session.take_outcome(&id) {
+            if let Some(outcome) = asked.outcome() {
                 return self.judged(outcome).await;
             }
             if let Some(fault) = self.session.closed() {
                 return Err(fault);
             }
             // A server that waits for a person is not silent.
-            let was_asking = std::mem::replace(&mut asking, self.session.is_asking(&id));
+            let was_asking = std::mem::replace(&mut asking, asked.is_asking());
             if was_asking && !asking {
                 idle = (Instant::now() + options.idle).min(last);
             }
@@ -249,29 +233,18 @@ impl Connection {
             let until = stray_until.map_or(silence, |s| s.min(silence));
             tokio::select! {
                 biased;
-                answered = &mut handle.rx => {
-                    if let Some(outcome) = self.session.take_outcome(&id) {
-                        return self.judged(outcome).await;
+                () = asked.woken() => {
+                    if asked.stray().is_some() {
+                        stray_until.get_or_insert(Instant::now() + STRAY_GRACE);
                     }
-                    return Err(match answered {
-                        Ok(Err(rmcp::ServiceError::Cancelled { .. })) => {
-                            Fault::new(FaultKind::Interrupted(Signal::Interrupt), "cancelled")
-                        }
-                        _ => self.end_of_connection().await,
-                    });
                 }
                 () = options.cancel.cancelled() => {
                     let interrupted = FaultKind::Interrupted(Signal::Interrupt);
                     return Err(Fault::new(interrupted, format!("{method} was given up")));
                 }
                 () = activity.notified() => idle = (Instant::now() + options.idle).min(last),
-                () = waker.notified() => {
-                    if self.session.stray(&id).is_some() {
-                        stray_until.get_or_insert(Instant::now() + STRAY_GRACE);
-                    }
-                }
                 () = tokio::time::sleep_until(until) => {
-                    return Err(self.too_late(&id, method, options, Instant::now() >= last));
+                    return Err(self.too_late(asked, method, options, Instant::now() >= last));
                 }
             }
         }
@@ -302,16 +275,15 @@ impl Connection {
 
     fn too_late(
         &self,
-        id: &RequestId,
+        asked: &Asked,
         method: &str,
         options: &RequestOptions,
         total: bool,
     ) -> Fault {
-        if let Some(stray) = self.session.stray(id) {
+        if let Some(stray) = asked.stray() {
             return Fault::protocol(format!("{stray}, and none to {method}"));
         }
-        let waiting =
-            serde_json::to_value(id).ok().and_then(|id| self.session.wire().waiting_for(&id));
+        let waiting = self.session.wire().waiting_for(&asked.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
             let limit = options.total.as_secs_f64();
@@ -323,8 +295,9 @@ impl Connection {
         Fault::timeout(message).details(self.session.doubts())
     }
 
-    async fn give_up(&self, id: &RequestId, reason: &str) {
-        let param = CancelledNotificationParam::new(Some(id.clone()), Some(reason.to_owned()));
+    async fn give_up(&self, id: i64, reason: &str) {
+        let id = RequestId::Number(id);
+        let param = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
         let _told = tokio::time::timeout(CANCEL_LIMIT, self.peer.notify_cancelled(param)).await;
     }
 
@@ -410,24 +383,4 @@ impl Connection {
             service.cancellation_token().cancel();
         }
     }
-}
-
-/// Forgets a request when its caller stops waiting, however that happens.
-struct PendingGuard<'a> {
-    session: &'a Session,
-    id: RequestId,
-    token: Option<i64>,
-}
-
-impl Drop for PendingGuard<'_> {
-    fn drop(&mut self) {
-        self.session.retire(&self.id);
-        if let Some(token) = self.token {
-            self.session.unlisten(token);
-        }
-    }
-}
-
-fn token(token: &ProgressToken) -> Option<i64> {
-    serde_json::to_value(token).ok()?.as_i64()
 }

@@ -320,7 +320,7 @@ pub(super) fn request_meta(version: &str, roots: &[String]) -> Value {
     })
 }
 
-fn capabilities(era: Era, roots: &[String]) -> Value {
+pub(super) fn capabilities(era: Era, roots: &[String]) -> Value {
     let mut capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {} });
     if !roots.is_empty() {
         capabilities["roots"] = json!({});
@@ -336,6 +336,6 @@ pub(super) fn protocol_version(version: &str) -> ProtocolVersion {
     serde_json::from_value(Value::String(version.to_owned())).unwrap_or_default()
 }
 
-fn client_info() -> Value {
+pub(super) fn client_info() -> Value {
     json!({ "name": "toolhost", "version": env!("CARGO_PKG_VERSION") })
 }

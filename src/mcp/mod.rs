@@ -20,6 +20,7 @@ pub mod message;
 mod news;
 mod offer;
 pub mod offering;
+mod outgoing;
 mod page;
 mod questions;
 pub mod repeat;

@@ -1,17 +1,18 @@
 //! The seam between our wire and the SDK's session: ids, answers, notifications.
 //!
-//! Owns: which request is pending, where its answer goes, and what is odd about the traffic. The
-//! SDK keeps the session (ids, cancellation, requests of the server); answers keep their exact
-//! text here, and the SDK only learns that one came. Never does: decide when to give up.
+//! Owns: our requests and their ids, which of them is pending, where its answer goes, and what is
+//! odd about the traffic. The SDK keeps the rest of the session: what the server asks, and what
+//! either side takes back. Never does: decide when to give up.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use bytes::Bytes;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, ClientRequest, CustomRequest, CustomResult, GetExtensions as _,
-    JsonRpcMessage, JsonRpcRequest, JsonRpcResponse, RequestId, ServerRequest, ServerResult,
+    ClientNotification, CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::news::{self, Audience, Ear};
+use super::outgoing::{AboutUs, Outgoing};
 use super::questions::{OpenQuestion, Questions};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::model::{CallId, Event, EventSink, Fault, LogLevel, OfferList};
@@ -31,10 +33,6 @@ const DOUBTS_KEPT: usize = 20;
 pub(super) const DOUBT_LENGTH: usize = 300;
 /// How many ids of given-up requests are remembered, to know a late answer when it comes.
 const RETIRED_KEPT: usize = 256;
-
-/// Extra headers of one request (`Mcp-Param-*`), handed through the SDK to the wire.
-#[derive(Debug, Clone)]
-pub struct ParamHeaders(pub Vec<(String, String)>);
 
 /// What a progress notification said.
 #[derive(Debug, Clone)]
@@ -56,6 +54,8 @@ pub struct Session {
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
+    /// What each request says about us.
+    about: AboutUs,
     state: StdMutex<State>,
     /// Cancelled when the wire is gone.
     pub gone: CancellationToken,
@@ -67,8 +67,8 @@ pub struct Session {
 struct State {
     pending: HashMap<i64, Pending>,
     retired: VecDeque<i64>,
-    /// The highest id that was sent; the SDK counts up from 0.
-    newest: Option<i64>,
+    /// The id of the next request.
+    next: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: Questions,
     progress: HashMap<i64, ProgressListener>,
@@ -89,11 +89,17 @@ struct Pending {
 
 impl Session {
     /// A session over `wire`.
-    pub fn new(server: String, wire: Arc<dyn Wire>, events: EventSink) -> Arc<Self> {
+    pub fn new(
+        server: String,
+        wire: Arc<dyn Wire>,
+        events: EventSink,
+        about: AboutUs,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server,
             wire,
             events,
+            about,
             state: StdMutex::default(),
             gone: CancellationToken::new(),
             task_news: Notify::new(),
@@ -154,17 +160,43 @@ impl Session {
         self.state().audience.ear()
     }
 
-    /// Waits for an answer's arrival, a stray answer or the end of the wire.
-    pub fn waker(&self, id: &RequestId) -> Arc<Notify> {
-        let Some(id) = number(id) else { return Arc::new(Notify::new()) };
-        let mut state = self.state();
-        let pending = state.pending.entry(id).or_insert_with(Pending::new);
-        Arc::clone(&pending.woken)
+    /// Sends a request, whose progress `listener` hears. What cannot be handed over is the outcome
+    /// of the request, like an answer.
+    pub async fn ask(
+        self: &Arc<Self>,
+        outgoing: &Outgoing<'_>,
+        listener: Option<ProgressListener>,
+    ) -> Asked {
+        let listens = listener.is_some();
+        let (id, woken) = {
+            let mut state = self.state();
+            let id = state.next;
+            state.next += 1;
+            let woken = Arc::new(Notify::new());
+            let call = outgoing.call.cloned();
+            let pending = Pending { outcome: None, stray: None, woken: Arc::clone(&woken), call };
+            state.pending.insert(id, pending);
+            state.progress.extend(listener.map(|listener| (id, listener)));
+            (id, woken)
+        };
+        let asked = Asked { session: Arc::clone(self), id, woken, listens };
+        let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.about));
+        let mut sending = Box::pin(async move {
+            if let Err(fault) = session.wire.send(frame).await {
+                session.failed(id, fault);
+            }
+        });
+        // Mostly it is handed over at once. Otherwise that goes on by itself: who gives the request
+        // up must not leave half a message behind.
+        let at_once = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await;
+        if !at_once {
+            tokio::spawn(sending);
+        }
+        asked
     }
 
     /// Takes the outcome of a request, if it came; it is not pending any more then.
-    pub fn take_outcome(&self, id: &RequestId) -> Option<Result<Raw, Fault>> {
-        let id = number(id)?;
+    fn take_outcome(&self, id: i64) -> Option<Result<Raw, Fault>> {
         let mut state = self.state();
         let outcome = state.pending.get_mut(&id)?.outcome.take()?;
         state.pending.remove(&id);
@@ -172,21 +204,12 @@ impl Session {
         Some(outcome)
     }
 
-    /// Whether an answer to some unknown request came while this one waited.
-    pub fn stray(&self, id: &RequestId) -> Option<String> {
-        self.state().pending.get(&number(id)?)?.stray.clone()
-    }
-
-    /// Whether a request was sent and nothing is known of its end.
-    pub fn is_open(&self, id: &RequestId) -> bool {
-        let state = self.state();
-        state.closed.is_none() && number(id).is_some_and(|id| state.pending.contains_key(&id))
-    }
-
     /// Gives a request up; an answer that comes later is known as late.
-    pub fn retire(&self, id: &RequestId) {
-        let Some(id) = number(id) else { return };
+    fn retire(&self, id: i64, listens: bool) {
         let mut state = self.state();
+        if listens {
+            state.progress.remove(&id);
+        }
         state.questions.ended(id);
         if state.pending.remove(&id).is_some() {
             state.retired.push_back(id);
@@ -194,16 +217,6 @@ impl Session {
                 state.retired.pop_front();
             }
         }
-    }
-
-    /// Listens to the progress of one request.
-    pub fn listen(&self, token: i64, listener: ProgressListener) {
-        self.state().progress.insert(token, listener);
-    }
-
-    /// Stops listening.
-    pub fn unlisten(&self, token: i64) {
-        self.state().progress.remove(&token);
     }
 
     /// Takes in what came from the wire; returns what the SDK should know of it.
@@ -217,7 +230,10 @@ impl Session {
                 Vec::new()
             }
             Arrival::Failed { id, fault } => {
-                id.as_i64().map(|id| self.failed(id, fault)).unwrap_or_default()
+                if let Some(id) = id.as_i64() {
+                    self.failed(id, fault);
+                }
+                Vec::new()
             }
             Arrival::Closed(fault) => {
                 self.close(fault);
@@ -253,7 +269,10 @@ impl Session {
         of: Option<i64>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
         match message {
-            Message::Answer { id, outcome } => self.answered(&id, outcome),
+            Message::Answer { id, outcome } => {
+                self.answered(&id, outcome);
+                None
+            }
             Message::Request { id, method, params } => self.asked(id, &method, params, of),
             Message::Notification { method, params } => {
                 self.told(&method, params);
@@ -262,11 +281,7 @@ impl Session {
         }
     }
 
-    fn answered(
-        &self,
-        id: &Value,
-        outcome: Result<Raw, Fault>,
-    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+    fn answered(&self, id: &Value, outcome: Result<Raw, Fault>) {
         let known = whole_number(id);
         let mut state = self.state();
         if let Some(number) = known
@@ -275,6 +290,7 @@ impl Session {
             let first = pending.outcome.is_none();
             if first {
                 pending.outcome = Some(outcome);
+                pending.woken.notify_one();
             }
             drop(state);
             if !first {
@@ -283,15 +299,15 @@ impl Session {
             if id.as_i64().is_none() {
                 self.doubt(format!("the id {number} came back as {id}"));
             }
-            return first.then(|| wake(number));
+            return;
         }
         // The answer to the half of the handshake that was not needed any more.
         if known.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
-            return None;
+            return;
         }
         // An id of ours that is over says nothing about a request that still waits.
         if let Some(number) = known
-            && (0..=state.newest.unwrap_or(-1)).contains(&number)
+            && (0..state.next).contains(&number)
         {
             let late = state.retired.contains(&number);
             drop(state);
@@ -300,7 +316,7 @@ impl Session {
             } else {
                 "a request was answered twice; the first answer counts"
             });
-            return None;
+            return;
         }
         let text = match outcome {
             Err(fault) if id.is_null() => format!("an error without an id: {}", fault.message()),
@@ -313,20 +329,20 @@ impl Session {
         }
         drop(state);
         self.doubt(text);
-        None
     }
 
-    fn failed(&self, id: i64, fault: Fault) -> Vec<RxJsonRpcMessage<RoleClient>> {
+    /// No answer will come to a request.
+    fn failed(&self, id: i64, fault: Fault) {
         let mut state = self.state();
         let Some(pending) = state.pending.get_mut(&id).filter(|p| p.outcome.is_none()) else {
-            return Vec::new();
+            return;
         };
         let stray = pending.stray.take();
         pending.outcome = Some(Err(match stray {
             Some(stray) => Fault::protocol(format!("{stray}, and none to the request")),
             None => fault,
         }));
-        vec![wake(id)]
+        pending.woken.notify_one();
     }
 
     /// A request of the server. It goes to the SDK with its raw parameters, whatever it is.
@@ -406,11 +422,6 @@ impl Session {
         self.question(id).is_some_and(|question| question.withdrawn)
     }
 
-    /// Whether a person is being asked something that this request may be waiting for.
-    pub fn is_asking(&self, id: &RequestId) -> bool {
-        number(id).is_some_and(|id| self.state().questions.delay(id))
-    }
-
     /// Remembers a page that the server asked to open, to know it when it is said to be done.
     pub fn remember_page(&self, id: &str) {
         self.state().questions.remember_page(id);
@@ -486,31 +497,53 @@ impl Session {
     }
 }
 
-impl Pending {
-    fn new() -> Self {
-        Self { outcome: None, stray: None, woken: Arc::new(Notify::new()), call: None }
+/// A request that was sent. Dropped, it is forgotten, and the server is not told.
+pub struct Asked {
+    session: Arc<Session>,
+    /// Its id, which is the token of its progress too.
+    pub id: i64,
+    woken: Arc<Notify>,
+    /// Somebody hears its progress.
+    listens: bool,
+}
+
+impl Asked {
+    /// Waits for its outcome, a stray answer, news of a question, or the end of the wire.
+    pub async fn woken(&self) {
+        self.woken.notified().await;
+    }
+
+    /// Takes its outcome, if it came.
+    pub fn outcome(&self) -> Option<Result<Raw, Fault>> {
+        self.session.take_outcome(self.id)
+    }
+
+    /// Whether an answer to some unknown request came while this one waited.
+    pub fn stray(&self) -> Option<String> {
+        self.session.state().pending.get(&self.id)?.stray.clone()
+    }
+
+    /// Whether nothing is known of its end.
+    pub fn is_open(&self) -> bool {
+        let state = self.session.state();
+        state.closed.is_none() && state.pending.contains_key(&self.id)
+    }
+
+    /// Whether a person is being asked something that it may be waiting for.
+    pub fn is_asking(&self) -> bool {
+        self.session.state().questions.delay(self.id)
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.session.retire(self.id, self.listens);
     }
 }
 
 /// How a line that is no message is noted.
 pub fn noise(line: &str) -> String {
     format!("non-protocol line on stdout: {line}")
-}
-
-/// The message that tells the SDK that the answer to `id` is here.
-fn wake(id: i64) -> RxJsonRpcMessage<RoleClient> {
-    JsonRpcMessage::Response(JsonRpcResponse {
-        jsonrpc: rmcp::model::JsonRpcVersion2_0,
-        id: RequestId::Number(id),
-        result: ServerResult::CustomResult(CustomResult::new(Value::Null)),
-    })
-}
-
-fn number(id: &RequestId) -> Option<i64> {
-    match id {
-        RequestId::Number(number) => Some(*number),
-        RequestId::String(_) => None,
-    }
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.
@@ -550,17 +583,6 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let session = Arc::clone(&self.session);
         let frame = frame(&item);
-        if let JsonRpcMessage::Request(request) = &item
-            && let Some(id) = number(&request.id)
-        {
-            let mut state = session.state();
-            state.newest = state.newest.max(Some(id));
-            // It may have been given up before it came here.
-            if !state.retired.contains(&id) {
-                let pending = state.pending.entry(id).or_insert_with(Pending::new);
-                pending.call = part_of(&request.request);
-            }
-        }
         let answers = answers(&item);
         // The server took its question back: it wants no answer.
         let unwanted = answers.as_ref().is_some_and(|id| session.is_withdrawn(id));
@@ -570,17 +592,7 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
             if unwanted {
                 return Ok(());
             }
-            let frame = frame.map_err(SendError)?;
-            let id = match &frame.kind {
-                FrameKind::Request { id, .. } => id.as_i64(),
-                _ => None,
-            };
-            session.wire.send(frame).await.map_err(|fault| {
-                if let Some(id) = id {
-                    let _woken = session.failed(id, fault.clone());
-                }
-                SendError(fault)
-            })
+            session.wire.send(frame.map_err(SendError)?).await.map_err(SendError)
         }
     }
 
@@ -599,6 +611,13 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         Ok(())
+    }
+}
+
+impl Drop for SessionTransport {
+    fn drop(&mut self) {
+        // Nobody takes in what comes any more.
+        self.session.close(Fault::unreachable("the connection is closed"));
     }
 }
 
@@ -629,13 +648,9 @@ fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
 fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
     let bytes = serde_json::to_vec(item)
         .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
-    let mut call = None;
     let kind = match item {
-        JsonRpcMessage::Request(request) => {
-            call = part_of(&request.request);
-            let (method, name, headers) = describe(&request.request);
-            let id = serde_json::to_value(&request.id).unwrap_or_default();
-            FrameKind::Request { id, method, name, headers }
+        JsonRpcMessage::Request(_) => {
+            return Err(Fault::internal("our requests are not sent by the SDK"));
         }
         JsonRpcMessage::Notification(notification) => match &notification.notification {
             ClientNotification::CancelledNotification(cancelled) => FrameKind::Notification {
@@ -650,30 +665,5 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
         },
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
     };
-    Ok(Frame { bytes: bytes.into(), kind, call })
-}
-
-/// The call a request of ours is part of.
-fn part_of(request: &ClientRequest) -> Option<CallId> {
-    let ClientRequest::CustomRequest(custom) = request else { return None };
-    custom.extensions().get().cloned()
-}
-
-/// Method, name and extra headers of a request. All of ours are custom ones to the SDK.
-fn describe(request: &ClientRequest) -> (String, Option<String>, Vec<(String, String)>) {
-    let ClientRequest::CustomRequest(custom) = request else {
-        let value = serde_json::to_value(request).unwrap_or_default();
-        let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
-        return (method.to_owned(), None, Vec::new());
-    };
-    let key = match custom.method.as_str() {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" => Some("uri"),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
-        _ => None,
-    };
-    let name = key.and_then(|key| custom.params.as_ref()?.get(key)?.as_str()).map(str::to_owned);
-    let headers =
-        custom.extensions().get::<ParamHeaders>().map(|h| h.0.clone()).unwrap_or_default();
-    (custom.method.clone(), name, headers)
+    Ok(Frame { bytes: bytes.into(), kind, call: None })
 }

@@ -18,6 +18,7 @@ pub mod pacer;
 pub mod pattern;
 pub mod process;
 pub mod replace;
+pub mod row;
 pub mod segments;
 pub mod tail;
 pub mod text;

@@ -5,22 +5,20 @@
 
 use std::sync::Arc;
 
-use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomRequest};
-use rmcp::service::{PeerRequestOptions, RequestHandle};
 use serde_json::Value;
 
-use super::{Connection, PendingGuard};
+use super::Connection;
 use crate::mcp::message::Raw;
 use crate::mcp::news::Ear;
+use crate::mcp::outgoing::Outgoing;
+use crate::mcp::session::Asked;
 use crate::model::Fault;
 
 /// A request that was sent and is not answered yet. Dropped, it is forgotten, and the server is
 /// not told: [`Held::abandon`] does that.
 pub struct Held<'a> {
     connection: &'a Connection,
-    handle: RequestHandle<RoleClient>,
-    _guard: PendingGuard<'a>,
+    asked: Asked,
 }
 
 impl Connection {
@@ -33,13 +31,10 @@ impl Connection {
         if let Some(fault) = self.session.closed() {
             return Err(named(fault));
         }
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        let settings = PeerRequestOptions::no_options();
-        let Ok(handle) = self.peer.send_request_with_option(request, settings).await else {
-            return Err(named(self.end_of_connection().await));
-        };
-        let guard = PendingGuard { session: &self.session, id: handle.id.clone(), token: None };
-        Ok(Held { connection: self, handle, _guard: guard })
+        let params = &params;
+        let outgoing = Outgoing { method, params, headers: &[], log_level: None, call: None };
+        let asked = self.session.ask(&outgoing, None).await;
+        Ok(Held { connection: self, asked })
     }
 
     /// Hears what the server tells about its lists and resources from now on.
@@ -57,7 +52,7 @@ impl Connection {
 impl Held<'_> {
     /// The id of the request, as JSON.
     pub fn id(&self) -> Value {
-        serde_json::to_value(&self.handle.id).unwrap_or_default()
+        self.asked.id.into()
     }
 
     /// Waits for the answer. To be waited for once, and to the end.
@@ -65,34 +60,24 @@ impl Held<'_> {
     /// # Errors
     /// The server's own error (kind tool), a broken answer, or the end of the connection.
     pub async fn answer(&mut self) -> Result<Raw, Fault> {
-        let (connection, id) = (self.connection, self.handle.id.clone());
-        let session = &connection.session;
-        let waker = session.waker(&id);
+        let connection = self.connection;
         let outcome = loop {
-            if let Some(outcome) = session.take_outcome(&id) {
+            if let Some(outcome) = self.asked.outcome() {
                 break connection.judged(outcome).await;
             }
-            if let Some(fault) = session.closed() {
+            if let Some(fault) = connection.session.closed() {
                 break Err(fault);
             }
-            tokio::select! {
-                _answered = &mut self.handle.rx => {
-                    break match session.take_outcome(&id) {
-                        Some(outcome) => connection.judged(outcome).await,
-                        None => Err(connection.end_of_connection().await),
-                    };
-                }
-                // An answer to something unknown, which says nothing here, or the end of the wire.
-                () = waker.notified() => {}
-            }
+            // Or an answer to something unknown, which says nothing here.
+            self.asked.woken().await;
         };
         outcome.map_err(|fault| fault.server(&connection.name))
     }
 
     /// Tells the server that nobody waits any more.
     pub async fn abandon(self, reason: &str) {
-        if self.connection.session.is_open(&self.handle.id) {
-            self.connection.give_up(&self.handle.id, reason).await;
+        if self.asked.is_open() {
+            self.connection.give_up(self.asked.id, reason).await;
         }
     }
 }

@@ -185,6 +185,7 @@ impl Wire for StdioWire {
             }
         };
         tokio::select! {
+            biased;
             result = write => result,
             () = self.closing.cancelled() => Err(Fault::unreachable("the connection is closed")),
             () = tokio::time::sleep(WRITE_LIMIT) => Err(Fault::timeout(format!(
@@ -306,11 +307,11 @@ async fn drain_stderr(
     mut lines: StderrLines,
     done: CancellationToken,
 ) {
-    let mut chunk = vec![0; 16 * 1024];
-    while let Ok(n) = pipe.read(&mut chunk).await {
-        let Some(bytes) = chunk.get(..n).filter(|b| !b.is_empty()) else { break };
-        tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-        lines.push(bytes);
+    let mut chunk = BytesMut::with_capacity(16 * 1024);
+    while pipe.read_buf(&mut chunk).await.is_ok_and(|n| n > 0) {
+        tail.lock().unwrap_or_else(PoisonError::into_inner).push(&chunk);
+        lines.push(&chunk);
+        chunk.clear();
     }
     lines.flush();
     done.cancel();

@@ -1,0 +1,152 @@
+//! A request of ours as the line it is sent as.
+//!
+//! Owns: what each request says about us (`_meta`), and its text, which is written once and is
+//! never a tree. Never does: send it, or wait for its answer.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::handshake::{capabilities, client_info};
+use super::lifecycle::Agreement;
+use super::wire::{Frame, FrameKind};
+use crate::model::{CallId, Era};
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The parameters, an object.
+    pub params: &'a Value,
+    /// Extra headers (`Mcp-Param-*`), for transports that have headers.
+    pub headers: &'a [(String, String)],
+    /// The least level of the log lines that are asked for.
+    pub log_level: Option<&'static str>,
+    /// The call it is part of.
+    pub call: Option<&'a CallId>,
+}
+
+/// What all requests of a connection say about us: members of `_meta`, as text.
+#[derive(Debug, Default)]
+pub struct AboutUs(Vec<u8>);
+
+impl AboutUs {
+    /// For a server that agreed to this. Who was introduced in a handshake says no more.
+    pub fn of(agreement: &Agreement, roots: &[String]) -> Self {
+        let mut text = Vec::new();
+        if agreement.era == Era::Modern {
+            for (key, value) in [
+                ("io.modelcontextprotocol/protocolVersion", json!(agreement.version)),
+                ("io.modelcontextprotocol/clientInfo", client_info()),
+                ("io.modelcontextprotocol/clientCapabilities", capabilities(Era::Modern, roots)),
+            ] {
+                member(&mut text, key, &value);
+            }
+        }
+        Self(text)
+    }
+}
+
+impl Outgoing<'_> {
+    /// The request with this id, which is the token of its progress too.
+    pub fn frame(&self, id: i64, about: &AboutUs) -> Frame {
+        let mut line = Vec::with_capacity(512);
+        line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        value(&mut line, &json!(id));
+        line.extend_from_slice(b",\"method\":");
+        value(&mut line, &self.method);
+        line.extend_from_slice(b",\"params\":{\"_meta\":{");
+        line.extend_from_slice(&about.0);
+        if let Some(level) = self.log_level {
+            member(&mut line, "io.modelcontextprotocol/logLevel", &level);
+        }
+        member(&mut line, "progressToken", &id);
+        line.push(b'}');
+        for (key, given) in self.params.as_object().into_iter().flatten() {
+            member(&mut line, key, given);
+        }
+        line.extend_from_slice(b"}}");
+        let kind = FrameKind::Request {
+            id: json!(id),
+            method: self.method.to_owned(),
+            name: self.name(),
+            headers: self.headers.to_vec(),
+        };
+        Frame { bytes: line.into(), kind, call: self.call.cloned() }
+    }
+
+    /// The thing that the request is about (`Mcp-Name`).
+    fn name(&self) -> Option<String> {
+        let key = match self.method {
+            "tools/call" | "prompts/get" => "name",
+            "resources/read" => "uri",
+            "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+            _ => return None,
+        };
+        self.params.get(key)?.as_str().map(str::to_owned)
+    }
+}
+
+/// One member of an object, after those that are there.
+fn member(line: &mut Vec<u8>, key: &str, given: &(impl Serialize + ?Sized)) {
+    if line.last().is_some_and(|last| *last != b'{') {
+        line.push(b',');
+    }
+    value(line, key);
+    line.push(b':');
+    value(line, given);
+}
+
+fn value(line: &mut Vec<u8>, given: &(impl Serialize + ?Sized)) {
+    // Texts, numbers and trees of JSON can always be written, and memory takes what is written.
+    let _cannot_fail = serde_json::to_writer(line, given);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(params: &Value, about: &AboutUs) -> Value {
+        let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
+        let outgoing = Outgoing {
+            method: "tools/call",
+            params,
+            headers: &headers,
+            log_level: Some("debug"),
+            call: None,
+        };
+        let frame = outgoing.frame(7, about);
+        let FrameKind::Request { id, method, name, headers } = &frame.kind else { panic!() };
+        assert_eq!((id, method.as_str()), (&json!(7), "tools/call"));
+        assert_eq!(name.as_deref(), params["name"].as_str());
+        assert_eq!(headers.len(), 1);
+        serde_json::from_slice(&frame.bytes).unwrap()
+    }
+
+    #[test]
+    fn a_request_says_who_asks_and_what() {
+        let mut about = AboutUs::default();
+        member(&mut about.0, "a", &json!({ "b": 1 }));
+        member(&mut about.0, "c", "\"");
+        assert_eq!(
+            sent(&json!({ "name": "t", "arguments": { "x": "é\n" } }), &about),
+            json!({
+                "jsonrpc": "2.0", "id": 7, "method": "tools/call",
+                "params": {
+                    "_meta": {
+                        "a": { "b": 1 }, "c": "\"",
+                        "io.modelcontextprotocol/logLevel": "debug", "progressToken": 7,
+                    },
+                    "name": "t", "arguments": { "x": "é\n" },
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_request_without_parameters_has_its_token_alone() {
+        let asked = sent(&json!({}), &AboutUs::default());
+        assert_eq!(asked["params"]["_meta"]["progressToken"], 7);
+        assert_eq!(asked["params"].as_object().unwrap().len(), 1);
+    }
+}
