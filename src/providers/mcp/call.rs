@@ -23,9 +23,11 @@ const CALL_TOTAL: Duration = Duration::from_hours(24);
 const HEADER_MISMATCH: i64 = -32020;
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
-struct Current {
-    definition: Option<Arc<ToolDefinition>>,
-    warnings: Vec<String>,
+pub(super) struct Current {
+    /// None when nothing was listed and nothing has to be known.
+    pub definition: Option<Arc<ToolDefinition>>,
+    /// How it differs from what was listed before.
+    pub warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -70,7 +72,11 @@ impl McpProvider {
     }
 
     /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
+    pub(super) async fn current(
+        &self,
+        connection: &Connection,
+        tool: &str,
+    ) -> Result<Current, Fault> {
         let (listed, earlier) = {
             let known = self.known();
             (known.listed.clone(), known.earlier.clone())
