@@ -69,6 +69,19 @@ impl McpProvider {
         Ok(result)
     }
 
+    /// The definition that many calls of a tool are made by; what is to be said about it is a doubt.
+    pub(super) async fn definition(
+        &self,
+        connection: &Connection,
+        tool: &str,
+    ) -> Result<Option<ToolDefinition>, Fault> {
+        let Current { definition, warnings } = self.current(connection, tool).await?;
+        for warning in warnings {
+            connection.doubt(warning);
+        }
+        Ok(definition)
+    }
+
     /// The definition a call is made by: listed on this connection, and still the same.
     async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
         let (listed, earlier) = {
