@@ -329,6 +329,11 @@ impl Connection {
         let _told = tokio::time::timeout(CANCEL_LIMIT, self.peer.notify_cancelled(param)).await;
     }
 
+    /// What the connection and the SDK share.
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
     /// Answers what this server asks.
     pub(super) fn respondent(&self) -> &Respondent {
         &self.respondent

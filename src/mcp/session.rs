@@ -15,13 +15,14 @@ use rmcp::model::{
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, Message, Raw, Reading};
 use super::news::{self, Audience, Ear};
 use super::questions::{OpenQuestion, Questions};
+use super::repeat::detour::Detour;
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::model::{CallId, Event, EventSink, Fault, LogLevel, OfferList};
 
@@ -61,6 +62,8 @@ pub struct Session {
     pub gone: CancellationToken,
     /// Woken when the server says something about a task.
     pub task_news: Notify,
+    /// What a run of calls that reads the wire has for the SDK.
+    pub(super) detour: Arc<Detour<RxJsonRpcMessage<RoleClient>>>,
 }
 
 #[derive(Default)]
@@ -97,6 +100,7 @@ impl Session {
             state: StdMutex::default(),
             gone: CancellationToken::new(),
             task_news: Notify::new(),
+            detour: Arc::default(),
         })
     }
 
@@ -227,12 +231,39 @@ impl Session {
     }
 
     fn route_bytes(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RxJsonRpcMessage<RoleClient>> {
+        let messages = self.messages(bytes).into_iter();
+        messages.filter_map(|message| self.route_message(message, of)).collect()
+    }
+
+    /// Routes a line that a run of calls read from the wire. Answers are offered to `run` with their
+    /// ids; what it gives back is not its own.
+    pub(super) fn route_around(
+        &self,
+        line: &[u8],
+        run: &mut dyn FnMut(&Value, Result<Raw, Fault>) -> Option<Result<Raw, Fault>>,
+    ) {
+        for message in self.messages(&Bytes::copy_from_slice(line)) {
+            let message = match message {
+                Message::Answer { id, outcome } => match run(&id, outcome) {
+                    Some(outcome) => Message::Answer { id, outcome },
+                    None => continue,
+                },
+                other => other,
+            };
+            if let Some(message) = self.route_message(message, None) {
+                self.detour.put(message);
+            }
+        }
+    }
+
+    /// The messages that came together, their doubts noted; none when it was no message.
+    fn messages(&self, bytes: &Bytes) -> Vec<Message> {
         match message::read(bytes) {
             Reading::Messages(messages, doubts) => {
                 for doubt in doubts {
                     self.doubt(doubt);
                 }
-                messages.into_iter().filter_map(|m| self.route_message(m, of)).collect()
+                messages
             }
             Reading::Noise(line) => {
                 self.doubt(noise(&line));
@@ -290,10 +321,11 @@ impl Session {
             return None;
         }
         // An id of ours that is over says nothing about a request that still waits.
+        let of_a_run = known.is_some_and(|number| self.detour.knows(number));
         if let Some(number) = known
-            && (0..=state.newest.unwrap_or(-1)).contains(&number)
+            && (of_a_run || (0..=state.newest.unwrap_or(-1)).contains(&number))
         {
-            let late = state.retired.contains(&number);
+            let late = of_a_run || state.retired.contains(&number);
             drop(state);
             self.doubt(if late {
                 "an answer came after its request was given up; ignored"
@@ -514,7 +546,7 @@ fn number(id: &RequestId) -> Option<i64> {
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.
-fn whole_number(id: &Value) -> Option<i64> {
+pub(super) fn whole_number(id: &Value) -> Option<i64> {
     id.as_i64().or_else(|| {
         let float = id.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15)?;
         #[expect(clippy::cast_possible_truncation, reason = "whole and far from the limits")]
@@ -525,6 +557,8 @@ fn whole_number(id: &Value) -> Option<i64> {
 /// The transport the SDK sees.
 pub struct SessionTransport {
     session: Arc<Session>,
+    /// Whether a run of calls reads the wire.
+    running: watch::Receiver<bool>,
     ready: VecDeque<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -537,7 +571,7 @@ impl SessionTransport {
     /// A transport over `session`, with what came before it existed.
     pub fn new(session: Arc<Session>, early: Vec<Message>) -> Self {
         let ready = early.into_iter().filter_map(|m| session.route_message(m, None)).collect();
-        Self { session, ready }
+        Self { running: session.detour.running(), session, ready }
     }
 }
 
@@ -586,14 +620,28 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            if let Some(message) = self.ready.pop_front() {
+            let session = &self.session;
+            if let Some(message) = self.ready.pop_front().or_else(|| session.detour.take()) {
                 return Some(message);
             }
-            if self.session.gone.is_cancelled() {
+            if session.gone.is_cancelled() {
                 return None;
             }
-            let arrival = self.session.wire.receive().await;
-            self.ready.extend(self.session.route(arrival));
+            if *self.running.borrow_and_update() {
+                tokio::select! {
+                    biased;
+                    () = session.detour.came() => {}
+                    () = session.gone.cancelled() => {}
+                    _turned = self.running.changed() => {}
+                }
+                continue;
+            }
+            tokio::select! {
+                biased;
+                // The wire is let go of at once: a run waits for it.
+                _turned = self.running.changed() => {}
+                arrival = session.wire.receive() => self.ready.extend(session.route(arrival)),
+            }
         }
     }
 

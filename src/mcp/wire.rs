@@ -9,6 +9,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::transport::http::HttpWire;
+use super::transport::stdio::StdioWire;
 use crate::model::{CallId, Era, Fault};
 
 /// The largest message a server may send, after decompression.
@@ -103,6 +104,11 @@ pub trait Wire: Send + Sync + 'static {
     /// What a request is waiting for, for the message of a timeout ("the connection",
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;
+
+    /// The wire itself, when it is one of pipes: these can be lent.
+    fn as_stdio(&self) -> Option<&StdioWire> {
+        None
+    }
 
     /// What can be told about the other side.
     fn vitals(&self) -> Vitals;

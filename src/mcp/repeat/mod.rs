@@ -6,4 +6,7 @@
 //! count.
 
 pub mod answer;
+pub mod detour;
+pub mod flights;
 pub mod request;
+pub mod run;

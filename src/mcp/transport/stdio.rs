@@ -1,10 +1,13 @@
 //! A server as a child process that speaks one JSON message a line.
 //!
-//! Owns: the child, its three pipes and their limits. Never does: look inside a line.
+//! Owns: the child, its three pipes and their limits. Never does: look inside a line. For a run of
+//! calls the pipes are lent ([`loan`]).
 //!
 //! Reading is by demand: a line is taken from the pipe when the connection asks for the next
 //! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
 //! of the process is watched beside the pipe, because a grandchild may hold the pipe open for ever.
+
+pub mod loan;
 
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -32,10 +35,12 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 const DRAIN: Duration = Duration::from_millis(200);
 /// How many of the last stderr lines a fault carries.
 const LAST_WORDS: usize = 5;
+/// How much is read at once, at most.
+const CHUNK: usize = 64 * 1024;
 
 /// The wire to a child process.
 pub struct StdioWire {
-    stdin: Mutex<Option<ChildStdin>>,
+    stdin: Mutex<Option<Stdin>>,
     reader: Mutex<Reader>,
     stderr: Arc<StdMutex<Tail>>,
     stderr_done: CancellationToken,
@@ -43,6 +48,13 @@ pub struct StdioWire {
     pid: u32,
     grace: Grace,
     tracer: Tracer,
+}
+
+/// The way to the server.
+struct Stdin {
+    pipe: ChildStdin,
+    /// What is left of a line that was begun; nothing may be written before it.
+    rest: Vec<u8>,
 }
 
 struct Reader {
@@ -78,12 +90,12 @@ impl StdioWire {
             tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
         Ok(Self {
-            stdin: Mutex::new(process.stdin.take()),
+            stdin: Mutex::new(process.stdin.take().map(|pipe| Stdin { pipe, rest: Vec::new() })),
             pid: process.pid(),
             reader: Mutex::new(Reader {
                 stdout: process.stdout.take(),
                 process: Some(process),
-                buffer: BytesMut::with_capacity(64 * 1024),
+                buffer: BytesMut::with_capacity(CHUNK),
                 scanned: 0,
                 exited: None,
                 drain_until: None,
@@ -99,6 +111,48 @@ impl StdioWire {
 
     fn last_words(&self) -> Vec<String> {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner).last(LAST_WORDS)
+    }
+
+    /// Waits until more has come, or until `closed` says that nothing will. Every whole line has
+    /// been taken out of the buffer before.
+    async fn more(&self, reader: &mut Reader) {
+        while reader.closed.is_none() {
+            if reader.buffer.len() > MESSAGE_LIMIT {
+                let fault = Fault::protocol(format!(
+                    "limit: a message is larger than {} MiB",
+                    MESSAGE_LIMIT >> 20
+                ));
+                self.tracer.closed(fault.message());
+                return reader.close(fault);
+            }
+            let drain_until = reader.drain_until;
+            let watching = reader.exited.is_none();
+            let woken = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => Woken::Closing,
+                read = read_more(&mut reader.stdout, &mut reader.buffer) => Woken::Read(read),
+                status = wait(&mut reader.process), if watching => Woken::Exited(status),
+                () = sleep_until(drain_until), if drain_until.is_some() => Woken::Drained,
+            };
+            match woken {
+                Woken::Read(Ok(n)) if n > 0 => return,
+                Woken::Exited(Ok(status)) => {
+                    reader.exited = Some(status);
+                    reader.drain_until = Some(Instant::now() + DRAIN);
+                }
+                Woken::Closing => {
+                    return reader.close(Fault::unreachable("the connection is closed"));
+                }
+                Woken::Read(_) | Woken::Exited(Err(_)) | Woken::Drained => {
+                    let fault = self.obituary(reader).await;
+                    if !reader.buffer.is_empty() {
+                        self.tracer.received(&Bytes::copy_from_slice(&reader.buffer), None);
+                    }
+                    self.tracer.closed(fault.message());
+                    reader.closed = Some(fault);
+                }
+            }
+        }
     }
 
     /// Says how the process went, with the end of its stderr.
@@ -149,6 +203,19 @@ impl Reader {
         line.truncate(line.len() - 1);
         Some(line.freeze())
     }
+
+    /// What came last and has no line end: an answer all the same.
+    fn last_line(&mut self) -> Option<Bytes> {
+        self.scanned = 0;
+        (!self.buffer.is_empty()).then(|| self.buffer.split().freeze())
+    }
+
+    /// Ends the reading; what is in the buffer is not looked at any more.
+    fn close(&mut self, why: Fault) {
+        self.buffer = BytesMut::new();
+        self.scanned = 0;
+        self.closed = Some(why);
+    }
 }
 
 /// What woke the reader.
@@ -166,23 +233,17 @@ impl Wire for StdioWire {
             let mut stdin = self.stdin.lock().await;
             // The pipe is put back only when the whole line is written. Given up half-way, it is
             // closed: anything written after half a line would be taken for the rest of it.
-            let Some(mut pipe) = stdin.take() else {
+            let Some(Stdin { mut pipe, rest: mut line }) = stdin.take() else {
                 return Err(Fault::unreachable("the connection is closed"));
             };
             // Before it is written: its answer may be here before the write returns.
             self.tracer.sent(&frame.bytes, frame.call.as_ref());
-            let mut line = Vec::with_capacity(frame.bytes.len() + 1);
+            line.reserve_exact(frame.bytes.len() + 1);
             line.extend_from_slice(&frame.bytes);
             line.push(b'\n');
-            match pipe.write_all(&line).await {
-                Ok(()) => {
-                    *stdin = Some(pipe);
-                    Ok(())
-                }
-                Err(error) => {
-                    Err(Fault::unreachable(format!("it does not read its stdin any more: {error}")))
-                }
-            }
+            pipe.write_all(&line).await.map_err(|error| does_not_read(&error))?;
+            *stdin = Some(Stdin { pipe, rest: Vec::new() });
+            Ok(())
         };
         tokio::select! {
             result = write => result,
@@ -195,58 +256,18 @@ impl Wire for StdioWire {
 
     async fn receive(&self) -> Arrival {
         let mut reader = self.reader.lock().await;
-        let reader = &mut *reader;
         loop {
-            if let Some(fault) = &reader.closed {
-                return Arrival::Closed(fault.clone());
-            }
             if let Some(line) = reader.next_line() {
                 self.tracer.received(&line, None);
                 return Arrival::Message { bytes: line, stream_of: None };
             }
-            if reader.buffer.len() > MESSAGE_LIMIT {
-                reader.buffer = BytesMut::new();
-                let fault = Fault::protocol(format!(
-                    "limit: a message is larger than {} MiB",
-                    MESSAGE_LIMIT >> 20
-                ));
-                self.tracer.closed(fault.message());
-                reader.closed = Some(fault);
-                continue;
+            if let Some(fault) = reader.closed.clone() {
+                return match reader.last_line() {
+                    Some(bytes) => Arrival::Message { bytes, stream_of: None },
+                    None => Arrival::Closed(fault),
+                };
             }
-            let drain_until = reader.drain_until;
-            let watching = reader.exited.is_none();
-            let woken = tokio::select! {
-                biased;
-                () = self.closing.cancelled() => Woken::Closing,
-                read = read_more(&mut reader.stdout, &mut reader.buffer) => Woken::Read(read),
-                status = wait(&mut reader.process), if watching => Woken::Exited(status),
-                () = sleep_until(drain_until), if drain_until.is_some() => Woken::Drained,
-            };
-            match woken {
-                Woken::Read(Ok(n)) if n > 0 => {}
-                Woken::Exited(Ok(status)) => {
-                    reader.exited = Some(status);
-                    reader.drain_until = Some(Instant::now() + DRAIN);
-                }
-                Woken::Closing => {
-                    reader.closed = Some(Fault::unreachable("the connection is closed"));
-                }
-                Woken::Read(_) | Woken::Exited(Err(_)) | Woken::Drained => {
-                    let fault = self.obituary(reader).await;
-                    // An answer without its line end is still an answer.
-                    reader.scanned = 0;
-                    let bytes = reader.buffer.split().freeze();
-                    if !bytes.is_empty() {
-                        self.tracer.received(&bytes, None);
-                    }
-                    self.tracer.closed(fault.message());
-                    reader.closed = Some(fault);
-                    if !bytes.is_empty() {
-                        return Arrival::Message { bytes, stream_of: None };
-                    }
-                }
-            }
+            self.more(&mut reader).await;
         }
     }
 
@@ -254,6 +275,10 @@ impl Wire for StdioWire {
 
     fn waiting_for(&self, _id: &Value) -> Option<String> {
         None
+    }
+
+    fn as_stdio(&self) -> Option<&StdioWire> {
+        Some(self)
     }
 
     fn vitals(&self) -> Vitals {
@@ -267,7 +292,9 @@ impl Wire for StdioWire {
         *self.stdin.lock().await = None;
         let mut reader = self.reader.lock().await;
         reader.stdout = None;
-        reader.closed.get_or_insert_with(|| Fault::unreachable("the connection is closed"));
+        if reader.closed.is_none() {
+            reader.close(Fault::unreachable("the connection is closed"));
+        }
         if let Some(process) = reader.process.take() {
             let status = process.end(self.grace).await;
             let status = status.map(|status| format!("; the process {}", show_exit(status)));
@@ -276,10 +303,17 @@ impl Wire for StdioWire {
     }
 }
 
+fn does_not_read(error: &std::io::Error) -> Fault {
+    Fault::unreachable(format!("it does not read its stdin any more: {error}"))
+}
+
 async fn read_more(
     stdout: &mut Option<ChildStdout>,
     buffer: &mut BytesMut,
 ) -> std::io::Result<usize> {
+    if buffer.capacity() - buffer.len() < CHUNK / 2 {
+        buffer.reserve(CHUNK);
+    }
     match stdout {
         Some(stdout) => stdout.read_buf(buffer).await,
         None => Ok(0),

@@ -23,9 +23,11 @@ const CALL_TOTAL: Duration = Duration::from_hours(24);
 const HEADER_MISMATCH: i64 = -32020;
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
-struct Current {
-    definition: Option<ToolDefinition>,
-    warnings: Vec<String>,
+pub(super) struct Current {
+    /// None when nothing was listed and nothing has to be known.
+    pub definition: Option<ToolDefinition>,
+    /// How it differs from what was listed before.
+    pub warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -69,21 +71,12 @@ impl McpProvider {
         Ok(result)
     }
 
-    /// The definition that many calls of a tool are made by; what is to be said about it is a doubt.
-    pub(super) async fn definition(
+    /// The definition a call is made by: listed on this connection, and still the same.
+    pub(super) async fn current(
         &self,
         connection: &Connection,
         tool: &str,
-    ) -> Result<Option<ToolDefinition>, Fault> {
-        let Current { definition, warnings } = self.current(connection, tool).await?;
-        for warning in warnings {
-            connection.doubt(warning);
-        }
-        Ok(definition)
-    }
-
-    /// The definition a call is made by: listed on this connection, and still the same.
-    async fn current(&self, connection: &Connection, tool: &str) -> Result<Current, Fault> {
+    ) -> Result<Current, Fault> {
         let (listed, earlier) = {
             let known = self.known();
             (known.listed.clone(), known.earlier.clone())

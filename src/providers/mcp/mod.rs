@@ -86,7 +86,7 @@ pub struct McpProvider {
     listing: tokio::sync::Mutex<Pace>,
     known: Arc<StdMutex<Known>>,
     /// The newest connection did some work.
-    worked: AtomicBool,
+    worked: Arc<AtomicBool>,
 }
 
 /// What is known about the server without asking it.
@@ -127,7 +127,7 @@ impl McpProvider {
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             known: Arc::default(),
-            worked: AtomicBool::new(false),
+            worked: Arc::default(),
         }
     }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::Fence;
 use super::judge::Judge;
 use crate::config::environment::Environment;
 use crate::config::spec::Endpoint;
@@ -30,6 +31,7 @@ use crate::model::{Era, Fault, FaultKind, Signal};
 use crate::net::address::is_loopback;
 use crate::provider::repeat::{End, Load, Next, Order, Payload, Repeater, Shot, Verdict};
 use crate::providers::mcp::McpProvider;
+use crate::providers::mcp::call::Current;
 use crate::util::pacer::Pacer;
 
 /// Variables that name a proxy, which our own connections would go around.
@@ -41,6 +43,7 @@ pub(super) struct OverHttp {
     lanes: Lanes,
     connection: Arc<Connection>,
     cancel: CancellationToken,
+    fence: Option<Fence>,
     own: OwnHeaders,
     judge: Judge,
     /// A call that was handed out and found no connection yet.
@@ -49,7 +52,7 @@ pub(super) struct OverHttp {
 
 impl McpProvider {
     /// A repeater for a server over Streamable HTTP. None where its calls have to go the ordinary
-    /// way: over the transport before it, through a proxy, as tasks, within roots, or watched.
+    /// way: over the transport before it, through a proxy, as tasks, or watched.
     pub(super) async fn over_http(&self, order: &Order) -> Result<Option<OverHttp>, Fault> {
         let Endpoint::Http { url, socket, .. } = &self.spec.endpoint else { return Ok(None) };
         let direct = socket.is_some() || is_loopback(url);
@@ -59,7 +62,7 @@ impl McpProvider {
         let tool = order.tool.tool();
         let ready = async {
             let connection = self.connection().await?;
-            let definition = self.definition(&connection, tool).await?;
+            let Current { definition, warnings } = self.current(&connection, tool).await?;
             if calling::wants_task(&connection, definition.as_ref()) {
                 return Ok(None);
             }
@@ -69,10 +72,15 @@ impl McpProvider {
             let Some(lanes) = lanes.map_err(|fault| fault.server(&self.spec.name))? else {
                 return Ok(None);
             };
+            for warning in warnings {
+                connection.doubt(warning);
+            }
             let modern = connection.agreement.era == Era::Modern;
             let schema = definition.map(|definition| definition.input_schema);
+            let fence = Fence::new(schema.clone(), &self.spec.roots, &self.spec.name);
             Ok(Some(OverHttp {
                 lanes,
+                fence,
                 cancel: order.context.cancel.clone(),
                 own: OwnHeaders::new(schema.filter(|_| modern)),
                 judge: Judge::new(&self.spec.name, order.inspection.clone()),
@@ -241,7 +249,9 @@ impl OverHttp {
 
     fn send(&mut self, shot: Shot, load: &mut dyn Load) {
         let sent = load.now();
-        let own = match self.own.of(&shot.arguments) {
+        let fence = self.fence.as_mut();
+        let within = fence.map_or(Ok(()), |fence| fence.check(&shot.arguments));
+        let own = match within.and_then(|()| self.own.of(&shot.arguments)) {
             Ok(own) => own,
             Err(fault) => {
                 let fault = self.judge.named(fault);

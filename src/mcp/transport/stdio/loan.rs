@@ -1,0 +1,157 @@
+//! The pipes of a server in the hands of a run of calls.
+//!
+//! Owns: writing many lines at once without ever waiting for a server that does not read them,
+//! reading in large pieces, and the return of the pipes in a state that others can go on from.
+//! Never does: look inside a line.
+//!
+//! Reading is lent for as long as the loan lasts. The way to the server is only held while lines
+//! are on it, so that whoever else has something to say gets a turn between them.
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::MutexGuard;
+
+use super::{Reader, Stdin, StdioWire, does_not_read};
+use crate::model::{CallId, Fault};
+
+/// Both directions of a wire.
+pub struct Loan<'a> {
+    /// What comes from the server.
+    pub incoming: Incoming<'a>,
+    /// What goes to it.
+    pub outgoing: Outgoing<'a>,
+}
+
+impl StdioWire {
+    /// Lends the pipes. Whoever waits in [`receive`](crate::mcp::wire::Wire::receive) has to let go
+    /// first.
+    pub async fn lend(&self) -> Loan<'_> {
+        Loan {
+            incoming: Incoming { wire: self, reader: self.reader.lock().await },
+            outgoing: Outgoing { wire: self, stdin: None, lines: Vec::new(), written: 0 },
+        }
+    }
+}
+
+/// What comes from the server.
+pub struct Incoming<'a> {
+    wire: &'a StdioWire,
+    reader: MutexGuard<'a, Reader>,
+}
+
+impl Incoming<'_> {
+    /// Waits until more has come or the wire is closed. Cancel-safe.
+    pub async fn more(&mut self) {
+        self.wire.more(&mut self.reader).await;
+    }
+
+    /// Why nothing will come any more.
+    pub fn closed(&self) -> Option<&Fault> {
+        self.reader.closed.as_ref()
+    }
+
+    /// Takes out every line that has come whole, and the last one of a server that is gone.
+    pub fn each_line(&mut self, mut take: impl FnMut(&[u8])) {
+        let tracer = &self.wire.tracer;
+        let reader = &mut *self.reader;
+        let mut from = 0;
+        let news = reader.buffer.get(reader.scanned..).unwrap_or_default();
+        for offset in memchr::memchr_iter(b'\n', news) {
+            let end = reader.scanned + offset;
+            let line = reader.buffer.get(from..end).unwrap_or_default();
+            if tracer.is_on() {
+                tracer.received(&Bytes::copy_from_slice(line), None);
+            }
+            take(line);
+            from = end + 1;
+        }
+        reader.buffer.advance(from);
+        reader.scanned = reader.buffer.len();
+        if reader.closed.is_some()
+            && let Some(line) = reader.last_line()
+        {
+            take(&line);
+        }
+    }
+}
+
+/// What goes to the server.
+pub struct Outgoing<'a> {
+    wire: &'a StdioWire,
+    /// Held from the first byte of `lines` to the last.
+    stdin: Option<MutexGuard<'a, Option<Stdin>>>,
+    lines: Vec<u8>,
+    written: usize,
+}
+
+impl Outgoing<'_> {
+    /// How many bytes wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.lines.len() - self.written
+    }
+
+    /// Whether something was begun and is not written to its end.
+    pub fn is_under_way(&self) -> bool {
+        self.written > 0
+    }
+
+    /// Adds one line, which `write` appends without its end; says how long it is.
+    pub fn line(&mut self, call: Option<&CallId>, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let from = self.lines.len();
+        write(&mut self.lines);
+        let tracer = &self.wire.tracer;
+        if tracer.is_on() {
+            let line = self.lines.get(from..).unwrap_or_default();
+            tracer.sent(&Bytes::copy_from_slice(line), call);
+        }
+        self.lines.push(b'\n');
+        self.lines.len() - from
+    }
+
+    /// Writes all that waits. Given up in between, it goes on where it was.
+    ///
+    /// # Errors
+    /// When the server does not take anything any more.
+    pub async fn write(&mut self) -> Result<(), Fault> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        if self.stdin.is_none() {
+            let mut stdin = self.wire.stdin.lock().await;
+            if let Some(stdin) = stdin.as_mut()
+                && !stdin.rest.is_empty()
+            {
+                // What the last loan left behind goes first.
+                self.lines.splice(..0, std::mem::take(&mut stdin.rest));
+            }
+            self.stdin = Some(stdin);
+        }
+        let Some(Stdin { pipe, .. }) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut()) else {
+            return Err(Fault::unreachable("the connection is closed"));
+        };
+        while let Some(waiting) = self.lines.get(self.written..).filter(|left| !left.is_empty()) {
+            match pipe.write(waiting).await {
+                Ok(0) => return Err(does_not_read(&std::io::ErrorKind::WriteZero.into())),
+                Ok(written) => self.written += written,
+                Err(error) => return Err(does_not_read(&error)),
+            }
+        }
+        self.lines.clear();
+        self.written = 0;
+        self.stdin = None;
+        Ok(())
+    }
+}
+
+impl Drop for Outgoing<'_> {
+    /// Leaves what is left of a begun line to whoever writes next, and forgets the lines after it.
+    fn drop(&mut self) {
+        let begun = self.written.checked_sub(1).and_then(|last| self.lines.get(last));
+        let Some(stdin) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut()) else { return };
+        if begun.is_some_and(|last| *last != b'\n') {
+            let left = self.lines.get(self.written..).unwrap_or_default();
+            let end = memchr::memchr(b'\n', left).map_or(left.len(), |end| end + 1);
+            stdin.rest = left.get(..end).unwrap_or_default().to_vec();
+        }
+    }
+}
