@@ -23,6 +23,7 @@ use super::message::{Message, Raw};
 use super::outgoing::{AboutUs, Outgoing};
 use super::respondent::Respondent;
 use super::session::{Asked, ProgressListener, Session, SessionTransport};
+use super::transport::http::HttpWire;
 use super::wire::Wire;
 use crate::model::{CallId, Era, Fault, FaultKind, OfferList, Phase, Signal};
 
@@ -324,6 +325,11 @@ impl Connection {
     /// A fault of this server, in a step.
     pub(super) fn named(&self, fault: Fault, phase: Phase) -> Fault {
         fault.server(&self.name).phase(phase)
+    }
+
+    /// The wire, if it is one over Streamable HTTP.
+    pub fn http(&self) -> Option<&HttpWire> {
+        self.session.wire().as_http()
     }
 
     /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the

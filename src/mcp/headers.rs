@@ -38,6 +38,11 @@ pub fn check(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether any argument of a schema travels as a header.
+pub fn are_wanted(schema: &Value) -> bool {
+    properties(schema).any(|(_, schema)| schema.get(KEY).is_some())
+}
+
 /// The headers of a call with these arguments; absent and null arguments have none.
 pub fn of_call(schema: &Value, arguments: &Map<String, Value>) -> Vec<(String, String)> {
     properties(schema)

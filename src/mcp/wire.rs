@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::transport::http::HttpWire;
 use super::transport::stdio::StdioWire;
 use crate::model::{CallId, Era, Fault};
 
@@ -111,6 +112,11 @@ pub trait Wire: Send + Sync + 'static {
 
     /// What can be told about the other side.
     fn vitals(&self) -> Vitals;
+
+    /// The same as a wire over Streamable HTTP, if it is one.
+    fn as_http(&self) -> Option<&HttpWire> {
+        None
+    }
 
     /// Ends the connection politely and within bounds. Idempotent.
     async fn close(&self);

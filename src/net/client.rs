@@ -20,6 +20,8 @@ use crate::model::{Fault, Phase};
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
 const IDLE: Duration = Duration::from_secs(4);
+/// What every request says it comes from.
+pub const AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 /// Lines of response headers.
 const HEADER_LINES: usize = 100;
 
@@ -64,7 +66,7 @@ fn builder(url: &Url, settings: &Settings, headers: HeaderMap) -> reqwest::Clien
         rustls::crypto::ring::default_provider().install_default().ok();
     }
     let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("toolhost/", env!("CARGO_PKG_VERSION")))
+        .user_agent(AGENT)
         .default_headers(headers)
         .redirect(Policy::none())
         .referer(false)

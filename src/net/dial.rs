@@ -114,8 +114,10 @@ impl Dialer {
     {
         let Some(tls) = &self.tls else { return Ok(Err(stream)) };
         let host = self.url.host_str().unwrap_or_default();
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
-            .map_err(|_| trouble::no_host("it is no name that a certificate could have", &self.url))?;
+        let name =
+            ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| {
+                trouble::no_host("it is no name that a certificate could have", &self.url)
+            })?;
         let secret = tls.connect(name, stream).await;
         secret
             .map(|secret| Ok(Box::new(secret)))

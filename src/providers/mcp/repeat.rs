@@ -4,6 +4,8 @@
 //! still the one that was listed, and it is not one that runs as a task. Never does: carry calls
 //! (the `mcp` room does), or connect again (whoever wants another run asks for another repeater).
 
+mod http;
+mod judge;
 mod pipe;
 
 use std::sync::Arc;
@@ -25,8 +27,10 @@ impl Repeat for McpProvider {
     async fn repeater(&self, order: &Order) -> Result<Option<Box<dyn Repeater>>, Fault> {
         match &self.spec.endpoint {
             Endpoint::Stdio { .. } => self.pipe(order).await,
-            // Its calls go through the session until there is something better.
-            Endpoint::Http { .. } => Ok(None),
+            Endpoint::Http { .. } => {
+                let over = self.over_http(order).await?;
+                Ok(over.map(|over| Box::new(over) as Box<dyn Repeater>))
+            }
         }
     }
 }

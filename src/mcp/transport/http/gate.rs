@@ -42,6 +42,16 @@ impl Gate {
         Self { credentials, authorized: AtomicBool::new(written), written }
     }
 
+    /// Whether the user wrote `Authorization` among the headers.
+    pub(super) fn is_written(&self) -> bool {
+        self.written
+    }
+
+    /// Puts a refusal to whoever holds the credentials.
+    pub(super) async fn challenged(&self, challenge: Challenge) -> Result<Retry, Fault> {
+        self.credentials.challenged(challenge).await
+    }
+
     /// Whether the newest request carried credentials.
     pub(super) fn authorized(&self) -> bool {
         self.authorized.load(Ordering::Relaxed)

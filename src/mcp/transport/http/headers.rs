@@ -82,7 +82,7 @@ pub(super) fn get(session: &Session) -> HeaderMap {
 
 /// Only names of this family are taken from a tool's definition, so that a server cannot name
 /// `Authorization` there.
-fn parameter(name: &str) -> Result<HeaderName, Fault> {
+pub(super) fn parameter(name: &str) -> Result<HeaderName, Fault> {
     let parsed = HeaderName::try_from(name).ok();
     parsed.filter(|name| name.as_str().starts_with(PARAMETER)).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();
@@ -90,7 +90,7 @@ fn parameter(name: &str) -> Result<HeaderName, Fault> {
     })
 }
 
-fn encode(value: &str) -> Result<HeaderValue, Fault> {
+pub(super) fn encode(value: &str) -> Result<HeaderValue, Fault> {
     HeaderValue::try_from(header_text(value).as_ref())
         .map_err(|_| Fault::internal("a header value cannot be encoded"))
 }

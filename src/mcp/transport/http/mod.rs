@@ -26,6 +26,7 @@ mod events;
 mod gate;
 mod headers;
 mod heads;
+pub mod lanes;
 mod post;
 mod queue;
 mod redact;
@@ -44,6 +45,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -73,6 +75,12 @@ pub struct HttpWire {
 /// What the wire and its tasks share.
 struct Shared {
     client: reqwest::Client,
+    /// The headers of the entry, which the client adds to every request.
+    own: HeaderMap,
+    /// Certificates are not checked.
+    insecure: bool,
+    /// The request that began the session, to begin another when the server forgot it.
+    greeting: Mutex<Option<Frame>>,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
     /// The Unix socket that stands in for the URL's host.
@@ -115,6 +123,7 @@ impl Shared {
             public: false,
         };
         let heads = Heads::new(target.tracer, &checked.headers);
+        let own = checked.headers.clone();
         let client = match &target.socket {
             Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
             None => client::build(&target.url, &settings, checked.headers)?,
@@ -125,6 +134,9 @@ impl Shared {
         }
         let shared = Self {
             client,
+            own,
+            insecure: target.insecure,
+            greeting: Mutex::default(),
             url: Mutex::new(target.url),
             socket: target.socket,
             limits: target.limits,
@@ -227,6 +239,10 @@ impl Wire for HttpWire {
 
     fn vitals(&self) -> Vitals {
         Vitals::default()
+    }
+
+    fn as_http(&self) -> Option<&HttpWire> {
+        Some(self)
     }
 
     async fn close(&self) {

@@ -136,6 +136,34 @@ impl Shared {
         }
     }
 
+    /// Begins a session in place of one that the server forgot (legacy era), by the same words.
+    ///
+    /// # Errors
+    /// When there was none, or the server does not begin another.
+    pub(super) async fn greet_again(self: Arc<Self>) -> Result<(), Fault> {
+        let Some(greeting) = locked(&self.greeting).clone() else {
+            return Err(Fault::unreachable("there is no session to begin again"));
+        };
+        locked(&self.session).end();
+        let limit = self.limits.control;
+        let begun = timeout(limit, async {
+            match self.post(&greeting, None).await? {
+                Posted::Good(response) => {
+                    self.note_session(response.headers());
+                    // What it says was agreed on before; its connection is used again.
+                    self.beginning(&mut Body::new(response)).await;
+                    Ok(())
+                }
+                Posted::Error(_, fault) | Posted::Refused(_, fault) => Err(fault),
+            }
+        });
+        begun.await.unwrap_or_else(|_| Err(no_headers("initialize", limit)))?;
+        let told = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let method = "notifications/initialized".to_owned();
+        let kind = FrameKind::Notification { method, cancels: None };
+        self.control(Frame { bytes: Bytes::from_static(told), kind, call: None }).await
+    }
+
     async fn accept(&self, frame: &Frame, exchange: &Arc<Exchange>) -> Result<Accepted, Fault> {
         let limit = self.limits.exchange;
         let posted = timeout(limit, self.post(frame, Some(exchange))).await;
@@ -143,6 +171,7 @@ impl Shared {
             Posted::Good(response) => {
                 if is_method(frame, "initialize") {
                     self.note_session(response.headers());
+                    *locked(&self.greeting) = Some(frame.clone());
                 }
                 self.accept_content(response, exchange, frame.call.as_ref()).await
             }
@@ -170,8 +199,7 @@ impl Shared {
         let kind = content_type(response.headers());
         exchange.reach(Stage::Answering { status: status.as_u16(), kind: kind.clone() });
         if matches!(status.as_u16(), 202 | 204 | 205) {
-            return Err(Fault::protocol(format!("the server answered a request with {status}"))
-                .detail("a request is answered by JSON or an event stream"));
+            return Err(no_content(status));
         }
         let mut body = Body::new(response);
         match kind.as_str() {
@@ -190,9 +218,7 @@ impl Shared {
                     }
                     Some(_) => {
                         self.heads.page(&begun, call);
-                        Err(Fault::protocol(format!("not an MCP endpoint: {shown}"))
-                            .details(words(&begun))
-                            .hint("check the url, in a browser too"))
+                        Err(no_endpoint(shown, &begun))
                     }
                 }
             }
@@ -378,7 +404,20 @@ fn is_method(frame: &Frame, name: &str) -> bool {
     }
 }
 
-fn empty() -> Fault {
+/// The fault for a success that has nothing to read.
+pub(super) fn no_content(status: StatusCode) -> Fault {
+    Fault::protocol(format!("the server answered a request with {status}"))
+        .detail("a request is answered by JSON or an event stream")
+}
+
+/// The fault for a body of a type that no answer has.
+pub(super) fn no_endpoint(kind: &str, begun: &[u8]) -> Fault {
+    Fault::protocol(format!("not an MCP endpoint: {kind}"))
+        .details(words(begun))
+        .hint("check the url, in a browser too")
+}
+
+pub(super) fn empty() -> Fault {
     Fault::protocol("the server answered a request with an empty body")
 }
 

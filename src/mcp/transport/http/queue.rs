@@ -61,6 +61,23 @@ impl Outbox {
         self.sender.send(Waiting { arrival, _space: space }).await.ok();
     }
 
+    /// Hands one arrival over if there is room for it now.
+    pub(super) fn offer(&self, arrival: Arrival) -> bool {
+        let size = match &arrival {
+            Arrival::Message { bytes, .. } => bytes.len(),
+            _ => 0,
+        };
+        let permits = u32::try_from((size / 1024).min(WAITING_KIB)).unwrap_or(u32::MAX);
+        let space = match permits {
+            0 => None,
+            some => match Arc::clone(&self.space).try_acquire_many_owned(some) {
+                Ok(space) => Some(space),
+                Err(_) => return false,
+            },
+        };
+        self.sender.try_send(Waiting { arrival, _space: space }).is_ok()
+    }
+
     /// Leaves a warning if there is room for it.
     pub(super) fn note(&self, text: String) {
         let waiting = Waiting { arrival: Arrival::Noise(text), _space: None };

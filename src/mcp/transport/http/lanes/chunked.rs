@@ -1,0 +1,162 @@
+//! The chunked transfer coding, piece by piece (RFC 9112, 7.1).
+//!
+//! Owns: where chunks begin and end, and a bound on what stands between them. Never does: read, or
+//! keep what was in a chunk.
+
+use httparse::{Status, parse_chunk_size};
+
+/// Bytes of one chunk's size line, extensions included.
+const SIZE_LINE: usize = 4 << 10;
+/// Bytes of all trailers.
+const TRAILERS: usize = 64 << 10;
+
+/// How far a chunked body is.
+#[derive(Debug, Default)]
+pub(super) struct Chunked {
+    state: State,
+    /// Bytes of trailers that were taken.
+    trailers: usize,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Size,
+    Data(u64),
+    AfterData,
+    Trailers,
+    Done,
+}
+
+impl Chunked {
+    /// Whether the last chunk and its trailers came.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Takes what it can of `bytes`, gives the content to `content`, and returns how much it took.
+    /// What is left is the beginning of something; it is wanted again with more behind it.
+    ///
+    /// # Errors
+    /// What is wrong with the coding.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        mut content: impl FnMut(&[u8]),
+    ) -> Result<usize, &'static str> {
+        let mut at = 0;
+        loop {
+            let rest = bytes.get(at..).unwrap_or_default();
+            match self.state {
+                State::Size => match parse_chunk_size(rest) {
+                    Ok(Status::Complete((length, 0))) => {
+                        at += length;
+                        self.state = State::Trailers;
+                    }
+                    Ok(Status::Complete((length, size))) => {
+                        at += length;
+                        self.state = State::Data(size);
+                    }
+                    Ok(Status::Partial) if rest.len() <= SIZE_LINE => return Ok(at),
+                    Ok(Status::Partial) => return Err("the size line of a chunk does not end"),
+                    Err(_) => return Err("a chunk has no size"),
+                },
+                State::Data(left) => {
+                    if rest.is_empty() {
+                        return Ok(at);
+                    }
+                    let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                    content(rest.get(..here).unwrap_or_default());
+                    at += here;
+                    let left = left - here as u64;
+                    self.state = if left == 0 { State::AfterData } else { State::Data(left) };
+                }
+                State::AfterData => match rest {
+                    [b'\r', b'\n', ..] => {
+                        at += 2;
+                        self.state = State::Size;
+                    }
+                    [] | [b'\r'] => return Ok(at),
+                    _ => return Err("a chunk is longer than it said"),
+                },
+                State::Trailers => {
+                    let Some(end) = memchr::memchr(b'\n', rest) else {
+                        let fits = self.trailers + rest.len() <= TRAILERS;
+                        return if fits { Ok(at) } else { Err("the trailers do not end") };
+                    };
+                    let is_last = matches!(rest.get(..end), Some([] | [b'\r']));
+                    at += end + 1;
+                    self.trailers += end + 1;
+                    if self.trailers > TRAILERS {
+                        return Err("the trailers do not end");
+                    }
+                    if is_last {
+                        self.state = State::Done;
+                    }
+                }
+                State::Done => return Ok(at),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(bytes: &[u8], step: usize) -> Result<(Vec<u8>, bool, usize), &'static str> {
+        let (mut chunked, mut out, mut held, mut taken) =
+            (Chunked::default(), Vec::new(), Vec::new(), 0);
+        for part in bytes.chunks(step.max(1)) {
+            held.extend_from_slice(part);
+            let took = chunked.take(&held, |content| out.extend_from_slice(content))?;
+            held.drain(..took);
+            taken += took;
+        }
+        Ok((out, chunked.is_done(), taken))
+    }
+
+    #[test]
+    fn a_body_is_its_chunks_however_they_come() {
+        let body = b"5;name=x\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\nX: y\r\n\r\nHTTP/1.1";
+        for step in 1..body.len() {
+            let read = read(body, step).unwrap();
+            assert_eq!(read, (b"hello world".to_vec(), true, body.len() - 8), "steps of {step}");
+        }
+    }
+
+    #[test]
+    fn a_broken_coding_is_told_from_one_that_goes_on() {
+        for broken in ["zz\r\n", "3\r\nabcd\r\n", "\r\n", "fffffffffffffffff\r\n", "-1\r\n"] {
+            assert!(read(broken.as_bytes(), 100).is_err(), "{broken:?}");
+        }
+        for begun in ["", "5", "5\r\nhel", "5\r\nhello\r", "0\r\nX: y\r\n"] {
+            assert!(!read(begun.as_bytes(), 100).unwrap().1, "{begun:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_chunks_is_bounded() {
+        let long = format!("5;{}", "x".repeat(SIZE_LINE));
+        assert!(read(long.as_bytes(), 1000).is_err());
+        let long = format!("0\r\n{}", "X: y\r\n".repeat(TRAILERS / 6 + 1));
+        assert!(read(long.as_bytes(), 1000).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_cut_into_chunks_is_put_together(
+            pieces in prop::collection::vec("[a-z\r\n]{1,30}", 0..8),
+            step in 1_usize..40,
+        ) {
+            let mut coded: String =
+                pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect();
+            coded.push_str("0\r\n\r\n");
+            let (out, done, _) = read(coded.as_bytes(), step).unwrap();
+            prop_assert!(done);
+            prop_assert_eq!(out, pieces.concat().into_bytes());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which lanes have something to do.
+//!
+//! Owns: a waker for each lane, made once, and the row of those that were woken. So a run over many
+//! connections looks only at those on which something happened. Never does: poll.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+
+/// The lanes that were woken, in order.
+pub(super) struct Ready {
+    woken: Arc<Woken>,
+    wakers: Vec<Waker>,
+    bells: Vec<Arc<Bell>>,
+}
+
+#[derive(Default)]
+struct Woken {
+    row: Mutex<VecDeque<usize>>,
+    /// Whoever waits for the row to have something in it.
+    waiting: AtomicWaker,
+}
+
+/// The waker of one lane.
+struct Bell {
+    lane: usize,
+    in_row: AtomicBool,
+    woken: Arc<Woken>,
+}
+
+impl Ready {
+    /// So many lanes, all of which have something to do.
+    pub(super) fn new(lanes: usize) -> Self {
+        let woken = Arc::new(Woken::default());
+        let bell = |lane| {
+            Arc::new(Bell { lane, in_row: AtomicBool::new(false), woken: Arc::clone(&woken) })
+        };
+        let bells: Vec<_> = (0..lanes).map(bell).collect();
+        let wakers = bells.iter().map(|bell| Waker::from(Arc::clone(bell))).collect();
+        bells.iter().for_each(Wake::wake_by_ref);
+        Self { woken, wakers, bells }
+    }
+
+    /// The waker of a lane.
+    pub(super) fn waker(&self, lane: usize) -> Option<&Waker> {
+        self.wakers.get(lane)
+    }
+
+    /// Puts a lane into the row.
+    pub(super) fn ring(&self, lane: usize) {
+        if let Some(bell) = self.bells.get(lane) {
+            bell.wake_by_ref();
+        }
+    }
+
+    /// The next lane that was woken; without one, `waker` is woken when there is.
+    pub(super) fn next(&self, waker: &Waker) -> Option<usize> {
+        let lane = self.woken.take().or_else(|| {
+            self.woken.waiting.register(waker);
+            // One may have come before anybody was registered.
+            self.woken.take()
+        })?;
+        if let Some(bell) = self.bells.get(lane) {
+            bell.in_row.store(false, Ordering::Release);
+        }
+        Some(lane)
+    }
+}
+
+impl Woken {
+    fn row(&self) -> MutexGuard<'_, VecDeque<usize>> {
+        self.row.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<usize> {
+        self.row().pop_front()
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.in_row.swap(true, Ordering::AcqRel) {
+            self.woken.row().push_back(self.lane);
+            self.woken.waiting.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_stands_in_the_row_once_and_again_after_its_turn() {
+        let ready = Ready::new(2);
+        let nobody = Waker::noop();
+        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(0), Some(1)));
+        assert_eq!(ready.next(nobody), None);
+        ready.waker(1).unwrap().wake_by_ref();
+        ready.ring(1);
+        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(1), None));
+        ready.ring(0);
+        assert_eq!(ready.next(nobody), Some(0));
+    }
+
+    #[test]
+    fn whoever_waits_is_woken() {
+        struct Flag(AtomicBool);
+        impl Wake for Flag {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let (ready, flag) = (Ready::new(1), Arc::new(Flag(AtomicBool::new(false))));
+        let waker = Waker::from(Arc::clone(&flag));
+        assert_eq!(ready.next(&waker), Some(0));
+        assert_eq!(ready.next(&waker), None);
+        assert!(!flag.0.load(Ordering::Relaxed));
+        ready.ring(0);
+        assert!(flag.0.load(Ordering::Relaxed));
+    }
+}

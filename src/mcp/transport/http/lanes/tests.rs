@@ -1,0 +1,1 @@
+//! Lanes against real sockets.
