@@ -195,7 +195,7 @@ impl Durations {
             }
             read.counts.record_n(value, count).ok()?;
         }
-        Some(read)
+        (read.min <= read.max && read.count() > 0).then_some(read)
     }
 }
 
@@ -302,7 +302,8 @@ mod tests {
 
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _read = Durations::decode(&bytes);
+            let read = Durations::decode(&bytes);
+            prop_assert!(read.is_none_or(|read| read.quantile(0.5) <= read.max()));
         }
     }
 }
