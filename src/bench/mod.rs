@@ -12,6 +12,7 @@ pub mod buckets;
 pub mod compare;
 pub mod driver;
 pub mod environment;
+pub mod export;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
