@@ -160,7 +160,12 @@ pub fn compare(report: &Report) -> Vec<Comparison> {
             letter: letter(at + 1),
             rounds: first.len().min(second.len()),
             ratios: ratios(&a, &b, &asked),
-            warnings: differences(&Work::of(reference), &Work::of(other), 'A', letter(at + 1)),
+            warnings: differences(
+                &Work::of(reference),
+                &Work::of(other),
+                "A",
+                &letter(at + 1).to_string(),
+            ),
         }
     };
     others.iter().enumerate().map(compared).collect()
@@ -241,7 +246,7 @@ impl Work {
 }
 
 /// Why two may not have done the same work.
-pub(super) fn differences(a: &Work, b: &Work, first: char, second: char) -> Vec<String> {
+pub(super) fn differences(a: &Work, b: &Work, first: &str, second: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let (Some(of_a), Some(of_b)) = (failed_share(a), failed_share(b)) {
         let both = 1.0 - float(a.ok + b.ok) / float(a.requests + b.requests);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::plan::Plan;
-use super::report::{ColdStart, Ending, GeneratorReport, Report, Slice, TargetReport};
+use super::report::{ColdStart, Ending, GeneratorReport, Report, Round, Slice, TargetReport, Turn};
 use crate::util::histogram::Durations;
 
 /// A target that answered in these times, one after the other.
@@ -54,6 +54,7 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
         restarts: 0,
         timeline,
         doubts: Vec::new(),
+        fault: None,
     }
 }
 
@@ -75,4 +76,27 @@ pub(crate) fn report(targets: Vec<TargetReport>) -> Report {
         generator: GeneratorReport::default(),
         warnings: Vec::new(),
     }
+}
+
+/// So many log-normal durations around so many seconds, a few of them far out.
+pub(crate) fn noisy(base: f64, calls: usize, seed: u64) -> Vec<Duration> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut one = || {
+        let (u, v) = (1.0 - random.f64(), random.f64());
+        let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+        let outlier = if random.f64() < 0.01 { 5.0 } else { 1.0 };
+        Duration::try_from_secs_f64(base * (0.3 * normal).exp() * outlier).unwrap()
+    };
+    (0..calls).map(|_| one()).collect()
+}
+
+/// Rounds of 100 calls of evenly 1 to 100 times so many microseconds for each target.
+pub(crate) fn rounds(micros: &[u64], rounds: usize) -> Vec<Round> {
+    let turn = |micros: &u64| {
+        let mut response = Durations::default();
+        (1..=100).for_each(|n| response.record(Duration::from_micros(n * micros)));
+        Turn { elapsed: Duration::from_micros(5_050 * micros), ok: 100, failed: 0, response }
+    };
+    let round = || Round { turns: micros.iter().map(turn).collect() };
+    std::iter::repeat_with(round).take(rounds).collect()
 }
