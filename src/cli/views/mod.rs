@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod pins;
 pub mod question;
 pub mod server;
+pub mod stats;
 pub mod tool;
 pub mod traffic;
 
