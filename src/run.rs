@@ -13,7 +13,7 @@ use crate::assembly;
 use crate::cli::args::{self, Cli, Command};
 use crate::cli::commands::{
     audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
-    prompts, record, replay, resources, servers, trace, trust, verify,
+    prompts, record, replay, resources, servers, stats, trace, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
@@ -209,6 +209,7 @@ async fn perform(command: Command, context: &Context) -> Outcome {
         Command::Record(args) => record::run(&args, context).await,
         Command::Replay(args) => replay::run(&args, context).await,
         Command::History(args) => history::run(&args, context).await,
+        Command::Stats(args) => stats::run(&args, context).await,
         Command::Audit(args) => audit::run(&args, context).await,
         Command::Pin(args) => pin::run(&args, context).await,
         Command::Verify(args) => verify::run(&args, context).await,

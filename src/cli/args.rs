@@ -9,7 +9,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::commands::{
     audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
-    prompts, record, replay, resources, servers, trace, trust, verify,
+    prompts, record, replay, resources, servers, stats, trace, trust, verify,
 };
 use super::complete;
 use super::context::Outcome;
@@ -218,6 +218,8 @@ pub enum Command {
     Audit(audit::AuditArgs),
     /// Show calls of the past, call again, compare results.
     History(Box<history::HistoryArgs>),
+    /// Show how often tools are used, how fast they are and how they fail.
+    Stats(stats::StatsArgs),
     /// Remember what tools are now, so that a change is seen and stops calls.
     Pin(pin::PinArgs),
     /// Compare what the tools are now with what was pinned, and show the differences.
@@ -249,6 +251,7 @@ pub fn short_help() -> Page {
         ("toolhost prompts list", "the prompts of servers"),
         ("toolhost trace SERVER", "everything that crosses its wire"),
         ("toolhost history", "calls of the past: show, replay, diff"),
+        ("toolhost stats", "how often, how fast, how they fail"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
@@ -362,6 +365,7 @@ mod tests {
           replay       Serve a recording as an MCP server on standard input and output
           audit        Show the calls that were made and refused
           history      Show calls of the past, call again, compare results
+          stats        Show how often tools are used, how fast they are and how they fail
           pin          Remember what tools are now, so that a change is seen and stops calls
           verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Allow what a project's files would start

@@ -93,7 +93,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     })
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// The same, with the system's reason alone.
+///
+/// # Errors
+/// When the file cannot be written; then it is what it was before.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A device or a pipe (`--save /dev/stdout`) is written, not replaced.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);

@@ -40,6 +40,7 @@ mod room;
 mod sandbox;
 mod secrets;
 mod servers;
+mod stats;
 mod storage;
 mod support;
 mod terminal;

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use crate::assembly::Assembly;
+use crate::assembly::{self, Assembly};
 use crate::catalogue::scan::{self, Neighbours};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
 use crate::cli::output::{Format, Line, Page};
 use crate::cli::views::{self, entry::Entry};
 use crate::host::request::Reach;
+use crate::stats::{Patience, Query, Statistics, Usage};
+use crate::util::clock::{Clock as _, SystemClock};
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
@@ -41,15 +43,21 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
     let decision = host.decision(&tool);
     let known = host.catalogue(&Reach::Declared).await.tools;
     let found = scan::scan(&tool, &Neighbours::of(known.iter().map(Arc::as_ref).chain([&tool])));
+    let used = usage(&tool.name.full(), context, &assembly);
     match format {
         Json | Yaml => {
             let mut value = views::tool::json_detail(&tool, &decision);
+            value["stats"] = used.as_ref().map(views::stats::json_usage).into();
             value["findings"] = views::findings::json(&found);
             door.value(format, &value)
         }
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),
         _ => {
             let mut page = views::tool::page(&tool, &decision, door.width());
+            if let Some(used) = &used {
+                page.heading("Statistics");
+                page.push(views::stats::short(used).indented(2));
+            }
             if !found.is_empty() {
                 page.gap();
             }
@@ -57,6 +65,23 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
             door.page(&page)
         }
     }
+}
+
+/// What was counted of a tool. Whoever inspects it asked for something else: what cannot be had
+/// at once is left out.
+fn usage(tool: &str, context: &Context, assembly: &Assembly) -> Option<Usage> {
+    let spec = &assembly.configuration.stats;
+    let state_dir = context.environment.state_dir();
+    let place = assembly::statistics(spec, state_dir.as_deref()).filter(|_| spec.enabled)?;
+    let mut statistics = Statistics::new(place, spec.retention, Patience::LITTLE);
+    let now = SystemClock.unix();
+    statistics.refresh(now).ok()?;
+    let query = Query { since: None, tools: Some(vec![tool.to_owned()]) };
+    let mut found = statistics.summary(&query, now).ok()?.tools;
+    for note in statistics.take_notes() {
+        context.door.warn(&note);
+    }
+    found.pop()
 }
 
 /// Everything about a server: it is asked for a sign of life and for its tools.

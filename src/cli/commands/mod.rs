@@ -16,6 +16,7 @@ pub mod record;
 pub mod replay;
 pub mod resources;
 pub mod servers;
+pub mod stats;
 pub mod trace;
 pub mod trust;
 pub mod verify;

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod pins;
 pub mod question;
 pub mod server;
+pub mod stats;
 pub mod tool;
 pub mod traffic;
 

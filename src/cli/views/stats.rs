@@ -1,0 +1,339 @@
+//! Statistics of calls: tables, lines and the documented JSON.
+
+pub mod chart;
+pub mod detail;
+pub mod export;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::millis;
+use crate::cli::output::table::{Column, Table};
+use crate::cli::output::{Label, Line, Page};
+use crate::cli::records::{local_time, rfc3339};
+use crate::stats::count::Counts;
+use crate::stats::{Summary, Usage};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// The quantiles that are shown, with their names.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// Marks a percentile that too few calls stand behind.
+const UNSURE: char = '?';
+
+/// What the rows of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// One for each tool.
+    Tools,
+    /// One for each server.
+    Servers,
+}
+
+/// The documented JSON of statistics.
+pub fn json(summary: &Summary) -> Value {
+    let tools: Vec<Value> = summary.tools.iter().map(json_usage).collect();
+    let servers = summary.servers();
+    let server = |usage: &Usage| {
+        let mut value = json_usage(usage);
+        if let Some(fields) = value.as_object_mut() {
+            fields.shift_remove("name");
+        }
+        value
+    };
+    json!({
+        "tools": tools,
+        "servers": servers.iter().map(server).collect::<Vec<_>>(),
+        "total": summary.total().as_ref().map(|usage| json_counts(&usage.counts)),
+        "from": summary.from.map(|from| rfc3339(from.as_secs_f64())),
+        "until": rfc3339(summary.now.as_secs_f64()),
+        "not_folded": summary.unfolded,
+        "complete": !summary.behind,
+        "damaged_lines": summary.damaged_lines,
+    })
+}
+
+/// The JSON of one tool.
+pub fn json_usage(usage: &Usage) -> Value {
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), json!(usage.tool.name));
+    fields.insert("server".to_owned(), json!(usage.tool.server));
+    fields.extend(json_counts(&usage.counts));
+    fields.insert("first_used".to_owned(), json!(rfc3339(seconds(usage.used.first))));
+    fields.insert("last_used".to_owned(), json!(rfc3339(seconds(usage.used.last))));
+    Value::Object(fields)
+}
+
+/// What was counted; `errors` are those that are neither the tool's own nor a limit of time.
+fn json_counts(counts: &Counts) -> Map<String, Value> {
+    let (tool, timeouts) = (counts.failed_by("tool"), counts.failed_by("timeout"));
+    let durations = &counts.durations;
+    let time = |time: Option<Duration>| time.map_or(Value::Null, millis);
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+    put("calls", json!(counts.calls()));
+    put("ok", json!(counts.ok));
+    put("tool_errors", json!(tool));
+    put("errors", json!(counts.failed().saturating_sub(tool).saturating_sub(timeouts)));
+    put("timeouts", json!(timeouts));
+    put("errors_by_kind", json!(counts.failures));
+    put("mean_ms", time(durations.mean()));
+    put("stddev_ms", time(durations.stddev()));
+    put("min_ms", time(durations.min()));
+    put("max_ms", time(durations.max()));
+    for (name, share) in QUANTILES {
+        put(&format!("{name}_ms"), time(durations.quantile(share)));
+    }
+    // A percentile that fewer than ten calls lie beyond is one of the slowest, and little more.
+    let unsure = QUANTILES.iter().filter(|(_, share)| !durations.is_sure_of(*share));
+    put("too_few_for", unsure.map(|(name, _)| json!(name)).collect());
+    put("retries", json!(counts.retries()));
+    put("recovered", json!(counts.recovered));
+    put("bytes", json!(counts.bytes));
+    fields
+}
+
+/// A table of tools or servers. `width` is that of the screen.
+pub fn table(usages: &[Usage], rows: Rows, width: Option<usize>) -> Page {
+    let first = match rows {
+        Rows::Tools => Column::new("TOOL").shrinks_to(10),
+        Rows::Servers => Column::new("SERVER").shrinks_to(10),
+    };
+    let number = |title: &str| Column::new(title).right();
+    let mut table = Table::new([
+        first,
+        Column::new("SERVER").shrinks_to(8).droppable(8),
+        number("CALLS"),
+        number("OK%"),
+        number("ERRORS").droppable(2),
+        number("MEAN").droppable(6),
+        number("P50").droppable(3),
+        number("P95"),
+        number("P99").droppable(4),
+        number("MAX").droppable(7),
+        Column::new("LAST USED").droppable(5),
+    ]);
+    for usage in usages {
+        let (counts, durations) = (&usage.counts, &usage.counts.durations);
+        let (name, server) = match rows {
+            Rows::Tools => (usage.tool.name.as_str(), usage.tool.server.as_deref()),
+            Rows::Servers => (usage.tool.server.as_deref().unwrap_or("(internal)"), None),
+        };
+        let errors = match counts.failed() {
+            0 => Line::of(Label::Dim, "0"),
+            failed => Line::of(Label::Error, failed.to_string()),
+        };
+        table.row([
+            Line::of(Label::Name, name),
+            Line::plain(server.unwrap_or_default()),
+            Line::plain(counts.calls().to_string()),
+            share(counts),
+            errors,
+            Line::plain(time(durations.mean())),
+            quantile(durations, 0.5),
+            quantile(durations, 0.95),
+            quantile(durations, 0.99),
+            Line::plain(time(durations.max())),
+            Line::of(Label::Dim, local_time(seconds(usage.used.last))),
+        ]);
+    }
+    table.layout(width)
+}
+
+/// What has to be said below a table.
+pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let few = |usage: &Usage| {
+        let durations = &usage.counts.durations;
+        durations.count() > 0 && !durations.is_sure_of(0.99)
+    };
+    if usages.iter().any(few) {
+        let words = format!("{UNSURE} too few calls for this percentile to say much");
+        lines.push(Line::of(Label::Dim, words));
+    }
+    for usage in summary.ahead() {
+        let words = format!(
+            "'{}' has calls dated {}, after now: the clock was changed",
+            usage.tool.name,
+            local_time(seconds(usage.used.last))
+        );
+        lines.push(Line::of(Label::Warning, words));
+    }
+    if summary.behind {
+        let words = "more calls wait in the spool; 'toolhost stats' counts them";
+        lines.push(Line::of(Label::Dim, words));
+    }
+    if summary.damaged_lines > 0 {
+        let words = format!("{} lines of the spool were torn and left out", summary.damaged_lines);
+        lines.push(Line::of(Label::Dim, words));
+    }
+    if summary.damaged_grains > 0 {
+        let words = format!("durations of {} spans cannot be read", summary.damaged_grains);
+        lines.push(Line::of(Label::Warning, words));
+    }
+    lines
+}
+
+/// One line about a tool, for `inspect`.
+pub fn short(usage: &Usage) -> Line {
+    let (counts, durations) = (&usage.counts, &usage.counts.durations);
+    let mut line = Line::plain(match counts.calls() {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    });
+    line = line.then(Label::Plain, ", ");
+    line.append(share(counts));
+    line.push(Label::Plain, "% ok");
+    if durations.count() > 0 {
+        for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+            line.push(Label::Plain, format!(", {name} "));
+            line.append(quantile(durations, share));
+        }
+    }
+    line.then(Label::Plain, ", last used ").then(Label::Plain, local_time(seconds(usage.used.last)))
+}
+
+/// One line about a tool that was just called, for those who watch without a terminal; `more` is
+/// how many calls are new.
+pub fn news(usage: &Usage, more: u64) -> Line {
+    let counts = &usage.counts;
+    let mut line = Line::of(Label::Dim, local_time(seconds(usage.used.last)));
+    line.push(Label::Plain, "  ");
+    line.push(Label::Name, &usage.tool.name);
+    line.push(Label::Plain, format!("  +{more}  calls {}", counts.calls()));
+    line.push(Label::Plain, format!("  errors {}", counts.failed()));
+    for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        let shown = quantile(&counts.durations, share);
+        if !shown.is_empty() {
+            line.push(Label::Plain, format!("  {name} "));
+            line.append(shown);
+        }
+    }
+    line
+}
+
+fn share(counts: &Counts) -> Line {
+    let Some(share) = counts.share_ok() else { return Line::default() };
+    let percent = share * 100.0;
+    // Only all is a hundred.
+    let shown = if counts.failed() > 0 { percent.min(99.9) } else { percent };
+    let label = if counts.failed() == 0 { Label::Good } else { Label::Warning };
+    Line::of(label, format!("{shown:.1}"))
+}
+
+fn quantile(durations: &Durations, share: f64) -> Line {
+    let Some(value) = durations.quantile(share) else { return Line::default() };
+    if durations.is_sure_of(share) {
+        return Line::plain(show_duration(value));
+    }
+    Line::of(Label::Dim, format!("{}{UNSURE}", show_duration(value)))
+}
+
+fn time(value: Option<Duration>) -> String {
+    value.map(show_duration).unwrap_or_default()
+}
+
+/// Milliseconds as seconds.
+pub(super) fn seconds(millis: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
+    let millis = millis as f64;
+    millis / 1e3
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::stats::count::{Tool, Used};
+
+    const LAST: u64 = 1_795_304_776_500;
+
+    pub(in crate::cli::views::stats) fn usage(
+        name: &str,
+        server: Option<&str>,
+        calls: u64,
+    ) -> Usage {
+        let mut counts = Counts { ok: calls, attempts: calls, bytes: 10, ..Counts::default() };
+        for call in 1..=calls {
+            counts.durations.record(Duration::from_micros(call * 1_000));
+        }
+        let tool = Tool { name: name.into(), server: server.map(str::to_owned) };
+        Usage { tool, counts, used: Used { first: LAST - 500, last: LAST } }
+    }
+
+    fn summary() -> Summary {
+        let mut failing = usage("web-search\u{1b}[2J", Some("web"), 31);
+        failing.counts.add_failures("timeout", 4);
+        failing.counts.add_failures("tool", 2);
+        failing.counts.add_failures("unreachable", 1);
+        failing.counts.attempts = 50;
+        let mut never = usage("web-fail", Some("web"), 0);
+        never.counts.add_failures("tool", 1);
+        Summary {
+            now: Duration::from_millis(LAST),
+            tools: vec![usage("calculator", None, 2_000), never, failing],
+            ..Summary::default()
+        }
+    }
+
+    pub(in crate::cli::views::stats) fn shown(page: &Page) -> String {
+        let time = local_time(seconds(LAST));
+        Palette::default().page(page).replace(&time, "2026-11-21 23:46:16")
+    }
+
+    #[test]
+    fn a_table_fits_every_terminal() {
+        let summary = summary();
+        let page = |width| shown(&table(&summary.tools, Rows::Tools, width));
+        assert_snapshot!(page(None), @"");
+        assert_snapshot!(page(Some(40)), @"");
+        let servers = summary.servers();
+        assert_snapshot!(shown(&table(&servers, Rows::Servers, Some(60))), @"");
+        let remarks: Page = remarks(&summary, &summary.tools).into_iter().fold(
+            Page::default(),
+            |mut page, line| {
+                page.push(line);
+                page
+            },
+        );
+        assert_snapshot!(shown(&remarks), @"");
+    }
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let value = json(&summary());
+        let tool = &value["tools"][2];
+        for (key, expected) in [
+            ("calls", json!(38)),
+            ("ok", json!(31)),
+            ("tool_errors", json!(2)),
+            ("errors", json!(1)),
+            ("timeouts", json!(4)),
+            ("mean_ms", json!(16.0)),
+            ("server", json!("web")),
+            ("retries", json!(12)),
+            ("too_few_for", json!(["p90", "p95", "p99"])),
+        ] {
+            assert_eq!(tool[key], expected, "{key}");
+        }
+        let p95 = tool["p95_ms"].as_f64().unwrap();
+        assert!((29.5..=30.5).contains(&p95), "{p95}");
+        assert_eq!(value["tools"][1]["mean_ms"], Value::Null);
+        assert_eq!(value["total"]["calls"], 2_039);
+        assert_eq!(value["servers"][1]["calls"], 39);
+        assert!(tool["last_used"].as_str().unwrap().starts_with("2026-11-2"));
+    }
+
+    #[test]
+    fn one_line_says_the_most_important() {
+        let line = |usage: &Usage| shown(&Page::from(short(usage)));
+        let summary = summary();
+        assert_snapshot!(line(&summary.tools[0]), @"");
+        assert_snapshot!(line(&summary.tools[1]), @"");
+        assert_snapshot!(shown(&Page::from(news(&summary.tools[2], 3))), @"");
+    }
+}

@@ -1,0 +1,52 @@
+//! Pictures of one line: bars and the course of a value.
+//!
+//! The characters have a place in every alphabet: see `Palette`.
+
+/// Rising blocks; nothing stands for no value.
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The course of a value, one character each; the highest is the full block. No value is a blank.
+pub fn course(values: impl IntoIterator<Item = Option<f64>>) -> String {
+    let values: Vec<Option<f64>> = values.into_iter().collect();
+    let highest = values.iter().flatten().copied().fold(0.0_f64, f64::max);
+    let step = |value: f64| {
+        let share = if highest > 0.0 { value / highest } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
+        let step = (share * 8.0).ceil() as usize;
+        STEPS.get(step.clamp(1, 8) - 1).copied().unwrap_or(' ')
+    };
+    values.into_iter().map(|value| value.map_or(' ', step)).collect()
+}
+
+/// A bar of at most `cells`; whatever is not nothing has one at least.
+pub fn bar(value: u64, highest: u64, cells: usize) -> String {
+    if value == 0 || highest == 0 {
+        return String::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a picture")]
+    let share = value as f64 / highest as f64;
+    #[expect(clippy::cast_precision_loss, reason = "a few cells")]
+    let length = share * cells as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few cells")]
+    let length = length.round() as usize;
+    "█".repeat(length.clamp(1, cells.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_rises_to_its_highest_value() {
+        assert_eq!(course([Some(0.0), Some(1.0), None, Some(4.0), Some(8.0)]), "▁▁ ▄█");
+        assert_eq!(course([Some(0.0), None]), "▁ ");
+        assert_eq!(course([]), "");
+    }
+
+    #[test]
+    fn a_bar_is_never_longer_than_its_room_nor_lost() {
+        assert_eq!(bar(0, 10, 5), "");
+        assert_eq!(bar(1, 1_000, 5), "█");
+        assert_eq!(bar(10, 10, 5), "█████");
+    }
+}

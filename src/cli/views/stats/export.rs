@@ -1,0 +1,120 @@
+//! Statistics in a file: as JSON with the words of the documents, and as a table.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{millis, seconds};
+use crate::cli::output::csv::{self, Cell};
+use crate::cli::records::rfc3339;
+use crate::stats::{Summary, Usage};
+
+/// The version of the shape.
+const VERSION: u64 = 1;
+
+/// Successes, failures and average durations of successful calls, for each tool.
+pub fn json(summary: &Summary) -> Value {
+    let tool = |usage: &Usage| {
+        let (counts, durations) = (&usage.counts, &usage.counts.durations);
+        let time = |time: Option<Duration>| time.map_or(Value::Null, millis);
+        json!({
+            "tool_name": usage.tool.name,
+            "server": usage.tool.server,
+            "total_calls": counts.calls(),
+            "successes": counts.ok,
+            "failures": counts.failed(),
+            "failures_by_kind": counts.failures,
+            "success_rate": counts.share_ok(),
+            "average_duration_ms": time(durations.mean()),
+            "min_duration_ms": time(durations.min()),
+            "p50_duration_ms": time(durations.quantile(0.5)),
+            "p95_duration_ms": time(durations.quantile(0.95)),
+            "p99_duration_ms": time(durations.quantile(0.99)),
+            "max_duration_ms": time(durations.max()),
+            "retries": counts.retries(),
+            "recovered": counts.recovered,
+            "result_bytes": counts.bytes,
+            "first_used": rfc3339(seconds(usage.used.first)),
+            "last_used": rfc3339(seconds(usage.used.last)),
+        })
+    };
+    json!({
+        "version": VERSION,
+        "exported_at": rfc3339(summary.now.as_secs_f64()),
+        "from": summary.from.map(|from| rfc3339(from.as_secs_f64())),
+        "tools": summary.tools.iter().map(tool).collect::<Vec<_>>(),
+    })
+}
+
+/// The same as a table, one row for each tool.
+pub fn csv(summary: &Summary) -> String {
+    const HEAD: [&str; 18] = [
+        "tool_name",
+        "server",
+        "total_calls",
+        "successes",
+        "failures",
+        "tool_errors",
+        "timeouts",
+        "average_duration_ms",
+        "min_duration_ms",
+        "p50_duration_ms",
+        "p95_duration_ms",
+        "p99_duration_ms",
+        "max_duration_ms",
+        "retries",
+        "recovered",
+        "result_bytes",
+        "first_used",
+        "last_used",
+    ];
+    let head = HEAD.iter().map(|title| Cell::Text((*title).to_owned())).collect();
+    let row = |usage: &Usage| {
+        let (counts, durations) = (&usage.counts, &usage.counts.durations);
+        let time = |time: Option<Duration>| {
+            time.map_or(Cell::Empty, |time| Cell::Number(millis(time).to_string()))
+        };
+        vec![
+            Cell::Text(usage.tool.name.clone()),
+            Cell::text(usage.tool.server.as_deref()),
+            Cell::count(counts.calls()),
+            Cell::count(counts.ok),
+            Cell::count(counts.failed()),
+            Cell::count(counts.failed_by("tool")),
+            Cell::count(counts.failed_by("timeout")),
+            time(durations.mean()),
+            time(durations.min()),
+            time(durations.quantile(0.5)),
+            time(durations.quantile(0.95)),
+            time(durations.quantile(0.99)),
+            time(durations.max()),
+            Cell::count(counts.retries()),
+            Cell::count(counts.recovered),
+            Cell::count(counts.bytes),
+            Cell::Text(rfc3339(seconds(usage.used.first))),
+            Cell::Text(rfc3339(seconds(usage.used.last))),
+        ]
+    };
+    csv::table(std::iter::once(head).chain(summary.tools.iter().map(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::usage;
+    use super::*;
+
+    #[test]
+    fn what_is_exported_has_the_words_of_the_documents() {
+        let mut summary = Summary { tools: vec![usage("=cmd", None, 4)], ..Summary::default() };
+        summary.tools[0].counts.add_failures("tool", 1);
+        let tool = &json(&summary)["tools"][0];
+        assert_eq!((tool["successes"].as_u64(), tool["failures"].as_u64()), (Some(4), Some(1)));
+        assert_eq!(tool["average_duration_ms"], 2.5);
+        assert_eq!(tool["success_rate"], 0.8);
+        let csv = csv(&summary);
+        let lines: Vec<&str> = csv.split("\r\n").collect();
+        assert!(lines[0].starts_with("tool_name,server,total_calls,successes,failures,"));
+        assert!(lines[1].starts_with("\"'=cmd\",,5,4,1,1,0,2.5,"), "{csv}");
+        assert_eq!(lines[0].split(',').count(), lines[1].split(',').count());
+    }
+}

@@ -1,0 +1,352 @@
+//! `toolhost stats`: every call is counted once, whatever happens to whom.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Finished, Pty, Sandbox};
+
+const TOOLS: &str = "\
+tools:
+  - { name: calculator, module: builtin.calculator, function: calculate }
+  - { name: never, module: builtin.uuid, function: generate }
+";
+
+const CALL: [&str; 3] = ["call", "calculator", "expression=6*7"];
+
+fn room() -> Sandbox {
+    let room = Sandbox::new();
+    room.file("tools.yaml", TOOLS);
+    room
+}
+
+fn store(room: &Sandbox) -> PathBuf {
+    room.path("state/toolhost/stats.db")
+}
+
+fn spool(room: &Sandbox) -> PathBuf {
+    room.path("state/toolhost/stats.spool")
+}
+
+fn spooled(room: &Sandbox) -> usize {
+    std::fs::read_to_string(spool(room)).map_or(0, |text| text.lines().count())
+}
+
+/// Calls that were counted: what a fresh reader says.
+#[track_caller]
+fn counted(room: &Sandbox) -> u64 {
+    let finished = room.toolhost(["stats", "--json"]).check();
+    finished.exits(0);
+    calls(&finished)
+}
+
+#[track_caller]
+fn calls(finished: &Finished) -> u64 {
+    finished.json()["total"]["calls"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn calls_are_counted_shown_and_forgotten() {
+    let room = room();
+    room.toolhost(["stats"]).check().exits(0).says(&["no call was counted yet"]);
+    assert!(!store(&room).exists(), "nothing is made for nothing");
+    for _ in 0..3 {
+        room.toolhost(CALL).check().exits(0);
+    }
+    room.toolhost(["call", "calculator", "expression=1/0"]).check().exits(3);
+    assert!(!store(&room).exists(), "a call opens no store");
+    let all = room.toolhost(["stats", "--json"]).check();
+    let tool = &all.json()["tools"][0];
+    for (key, expected) in [("calls", 4), ("ok", 3), ("tool_errors", 1), ("errors", 0)] {
+        assert_eq!(tool[key], expected, "{key}\n{all}");
+    }
+    assert!(tool["p50_ms"].as_f64().is_some_and(|ms| ms > 0.0 && ms < 10_000.0), "{all}");
+    let table = room.toolhost(["stats"]).check();
+    assert!(table.out().contains("calculator") && table.out().contains("75.0"), "{table}");
+    let detail = room.toolhost(["stats", "calculator", "--ascii"]).check();
+    assert!(detail.out().contains("4, 75.0% ok") && detail.out().contains('#'), "{detail}");
+    let detail = room.toolhost(["stats", "calculator", "--json"]).check();
+    assert_eq!(detail.json()["tools"][0]["histogram"][0]["calls"], 1, "{detail}");
+    let inspected = room.toolhost(["inspect", "calculator"]).check();
+    assert!(inspected.out().contains("4 calls, 75.0% ok"), "{inspected}");
+    assert_eq!(room.toolhost(["inspect", "calculator", "--json"]).check().json()["stats"]["ok"], 3);
+    assert_eq!(calls(&room.toolhost(["stats", "--since", "1h", "--json"]).check()), 4);
+    assert_eq!(calls(&room.toolhost(["stats", "--since", "2200-01-01", "--json"]).check()), 0);
+    let unknown = room.toolhost(["stats", "calculater"]).check();
+    unknown.exits(2).says(&["did you mean 'calculator'?"]);
+    room.toolhost(["stats", "never"]).check().exits(0).says(&["no call of 'never'"]);
+    room.toolhost(["stats", "--reset"]).check().exits(6).says(&["--yes forgets"]);
+    room.toolhost(["stats", "never", "--reset", "--yes"]).check().exits(0).says(&["0 calls"]);
+    assert_eq!(counted(&room), 4);
+    room.toolhost(["stats", "--reset", "--yes"]).check().exits(0).says(&["4 calls forgotten"]);
+    assert_eq!(counted(&room), 0);
+    room.toolhost(CALL).check().exits(0);
+    assert_eq!(counted(&room), 1);
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(store(&room)), mode(spool(&room))), (0o600, 0o600));
+}
+
+#[test]
+fn a_person_is_asked_before_anything_is_forgotten() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    for (answer, code, left) in [("n\r", 6, 1), ("y\r", 0, 0)] {
+        let mut pty = Pty::toolhost(&room, &["stats", "calculator", "--reset"]);
+        pty.expect("'calculator' will be forgotten").expect("[no]: ").type_keys(answer);
+        let (status, screen) = pty.finish();
+        assert_eq!(status, Some(code), "{screen}");
+        assert_eq!(counted(&room), left);
+    }
+}
+
+#[test]
+fn many_processes_and_readers_lose_no_call() {
+    let room = room();
+    let script = "i=0; while [ $i -lt 25 ]; do \"$0\" call calculator expression=6*7 || exit 1; \
+                  i=$((i+1)); done";
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let limit = Duration::from_secs(50);
+    let caller = || room.program("/bin/sh", ["-c", script, binary]).limit(limit).start();
+    let mut callers: Vec<_> = (0..8).map(|_| caller()).collect();
+    // Readers fold all the while, several at a time.
+    let mut read = 0;
+    while callers.iter_mut().any(|caller| caller.child.try_wait().unwrap().is_none()) {
+        let readers: Vec<_> =
+            (0..2).map(|_| room.toolhost(["stats", "--json"]).start()).collect();
+        for reader in readers {
+            let reader = reader.finish();
+            reader.exits(0);
+            assert!(reader.err().is_empty(), "{reader}");
+            let now = calls(&reader);
+            assert!(now <= 200, "{reader}");
+            read += 1;
+        }
+    }
+    for caller in callers {
+        let caller = caller.finish();
+        caller.exits(0);
+        assert!(caller.err().is_empty(), "{caller}");
+    }
+    assert!(read > 2);
+    assert_eq!(counted(&room), 200);
+    assert_eq!(spooled(&room), 200);
+}
+
+#[test]
+fn kill_9_of_readers_and_callers_counts_every_line_once() {
+    let room = room();
+    for round in 0..25 {
+        room.toolhost(CALL).check().exits(0);
+        let mut reader = room.toolhost(["stats", "--json"]).start();
+        let mut caller = room.toolhost(CALL).start();
+        // Somewhere else each time: the work of a reader takes some hundred of these.
+        for _ in 0..round * 20 {
+            std::thread::yield_now();
+            if reader.child.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        reader.child.kill().ok();
+        caller.child.kill().ok();
+        reader.finish();
+        caller.finish();
+    }
+    let lines = spooled(&room) as u64;
+    assert!(lines >= 25);
+    assert_eq!(counted(&room), lines);
+    let db = Connection::open(store(&room)).unwrap();
+    let check: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn a_locked_store_costs_seconds_and_no_call() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    assert_eq!(counted(&room), 1);
+    let locker = Connection::open(store(&room)).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let called = room.toolhost(CALL).check();
+    called.exits(0);
+    assert!(called.err().is_empty(), "{called}");
+    let read = room.toolhost(["stats", "--json"]).check();
+    read.exits(0).says(&["locked by somebody else", "counted from the spool"]);
+    assert_eq!((calls(&read), &read.json()["not_folded"]), (2, &Value::from(1)));
+    assert!(read.took < Duration::from_secs(12), "{read}");
+    room.toolhost(["inspect", "calculator"]).check().exits(0);
+    let reset = room.toolhost(["stats", "--reset", "--yes"]).check();
+    reset.exits(4).says(&["nothing was forgotten"]);
+    // Whoever waits for the lock hears a signal all the same.
+    let waiting = room.toolhost(["stats"]).start();
+    std::thread::yield_now();
+    waiting.signal(Signal::INT);
+    assert!(matches!(waiting.finish().code, Some(130) | None));
+    locker.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(counted(&room), 2);
+}
+
+#[test]
+fn a_damaged_store_is_moved_away_with_its_date() {
+    for damage in ["", "this is no store, and long enough to be one\n"] {
+        let room = room();
+        room.toolhost(CALL).check().exits(0);
+        assert_eq!(counted(&room), 1);
+        std::fs::write(store(&room), damage.repeat(200)).unwrap();
+        room.toolhost(CALL).check().exits(0);
+        let read = room.toolhost(["stats", "--json"]).check();
+        read.exits(0).says(&["was damaged", "a new one was begun"]);
+        assert_eq!(calls(&read), 2);
+        let again = room.toolhost(["stats", "--json"]).check();
+        assert!(again.err().is_empty(), "{again}");
+        let names = std::fs::read_dir(room.path("state/toolhost")).unwrap();
+        let aside = names
+            .filter(|name| {
+                let name = name.as_ref().unwrap().file_name().into_string().unwrap();
+                name.starts_with("stats.db.damaged-20")
+            })
+            .count();
+        assert_eq!(aside, 1);
+    }
+}
+
+#[test]
+fn a_store_of_a_newer_toolhost_is_only_read() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    assert_eq!(counted(&room), 1);
+    Connection::open(store(&room)).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    room.toolhost(CALL).check().exits(0);
+    let read = room.toolhost(["stats", "--json"]).check();
+    read.exits(0).says(&["made by a newer toolhost"]);
+    assert_eq!(calls(&read), 2);
+    let version: i64 = Connection::open(store(&room))
+        .unwrap()
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 99);
+    room.toolhost(["stats", "--reset", "--yes"]).check().exits(4);
+}
+
+#[test]
+fn what_somebody_put_there_is_refused_and_what_is_open_is_closed() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    let target = room.path("home/precious");
+    std::fs::write(&target, "x").unwrap();
+    symlink(&target, store(&room)).unwrap();
+    room.toolhost(["stats"]).check().exits(6).says(&["stats.db is a symbolic link"]);
+    room.toolhost(["inspect", "calculator"]).check().exits(0);
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
+    std::fs::remove_file(store(&room)).unwrap();
+    assert_eq!(counted(&room), 1);
+    std::fs::set_permissions(store(&room), std::fs::Permissions::from_mode(0o666)).unwrap();
+    room.toolhost(["stats"]).check().exits(0).says(&["set to 0600"]);
+    room.toolhost(["stats"]).check().exits(0);
+    std::fs::rename(spool(&room), room.path("home/spool")).unwrap();
+    symlink(room.path("home/spool"), spool(&room)).unwrap();
+    room.toolhost(["stats"]).check().exits(6).says(&["stats.spool is a symbolic link"]);
+}
+
+#[test]
+fn the_switch_and_the_path_are_heeded() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", TOOLS);
+    let settings = room.path("config/toolhost/tools.yaml");
+    std::fs::write(&settings, "stats: { enabled: false }\n").unwrap();
+    room.toolhost(CALL).check().exits(0);
+    assert!(!spool(&room).exists());
+    room.toolhost(["stats"]).check().exits(0).says(&["switched off"]);
+    std::fs::write(&settings, format!("stats: {{ path: {}/mine/calls.db }}\n", room.path("home").display()))
+        .unwrap();
+    room.toolhost(CALL).check().exits(0);
+    assert_eq!(counted(&room), 1);
+    assert!(room.path("home/mine/calls.db").exists() && room.path("home/mine/calls.spool").exists());
+    assert!(!store(&room).exists() && !spool(&room).exists());
+}
+
+#[test]
+fn a_call_of_another_process_appears_while_watching() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    let mut pty = Pty::sized(&room, env!("CARGO_BIN_EXE_toolhost"), &["stats", "--watch"], 24, 60);
+    pty.expect("1 calls").expect("calculator");
+    room.toolhost(CALL).check().exits(0);
+    pty.expect("2 calls").type_keys("\u{3}");
+    let (status, screen) = pty.finish();
+    assert_eq!(status, Some(130), "{screen}");
+}
+
+#[test]
+fn watching_without_a_terminal_prints_lines_and_ends_with_its_reader() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    let script = "{ \"$0\" stats --watch --json & echo $! >watcher; wait $!; echo $? >code; } | head -n 2";
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let watching = room.program("/bin/sh", ["-c", script, binary]).start();
+    let code = room.path("work/code");
+    while !code.exists() {
+        room.toolhost(CALL).check().exits(0);
+    }
+    let watching = watching.finish();
+    watching.exits(0);
+    let totals: Vec<u64> = watching
+        .out()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["total"]["calls"].as_u64().unwrap())
+        .collect();
+    assert!(totals.len() == 2 && totals[0] < totals[1], "{totals:?}");
+    assert_eq!(std::fs::read_to_string(code).unwrap(), "0\n");
+    let lines = room.toolhost(["stats", "--watch"]).start();
+    lines.signal(Signal::INT);
+    assert!(matches!(lines.finish().code, Some(130) | None));
+}
+
+#[test]
+fn statistics_are_exported_for_programs_and_spreadsheets() {
+    let room = room();
+    room.toolhost(CALL).check().exits(0);
+    room.toolhost(["call", "calculator", "expression=1/0"]).check().exits(3);
+    let line = |tool: &str| {
+        format!("{{\"t\":1700000000000,\"id\":\"{tool}\",\"tool\":\"{tool}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n")
+    };
+    let mut text = std::fs::read_to_string(spool(&room)).unwrap();
+    text.push_str(&line("=HYPERLINK(1)"));
+    text.push_str(&line("\\u001b[2Jevil"));
+    std::fs::write(spool(&room), text).unwrap();
+    room.toolhost(["stats", "--export", "all.json"]).check().exits(0).says(&["3 tools written"]);
+    let text = std::fs::read_to_string(room.path("work/all.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let tools = all["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|tool| tool["tool_name"] == "calculator").unwrap();
+    assert_eq!((&tool["successes"], &tool["failures"]), (&Value::from(1), &Value::from(1)));
+    assert!(tool["average_duration_ms"].as_f64().unwrap() > 0.0);
+    assert!(!text.contains('\u{1b}'));
+    room.toolhost(["stats", "--export", "all.csv", "--sort", "name"]).check().exits(0);
+    let table = std::fs::read_to_string(room.path("work/all.csv")).unwrap();
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(table.contains("\"'=HYPERLINK(1)\",") && !table.contains('\u{1b}'), "{table}");
+    let out = room.toolhost(["stats", "--export", "-"]).check();
+    assert_eq!(out.json()["tools"].as_array().unwrap().len(), 3);
+    room.toolhost(["stats"]).check().exits(0);
+    room.toolhost(["stats", "--export", "."]).check().exits(2);
+}
+
+#[test]
+fn old_calls_are_let_go_day_by_day() {
+    let room = room();
+    room.file("tools.yaml", TOOLS);
+    std::fs::write(room.path("config/toolhost/tools.yaml"), "stats: { retention: 7d }\n").unwrap();
+    room.toolhost(CALL).check().exits(0);
+    let old = "{\"t\":1700000000000,\"id\":\"old\",\"tool\":\"old\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}\n";
+    let mut text = std::fs::read_to_string(spool(&room)).unwrap();
+    text.push_str(old);
+    std::fs::write(spool(&room), text).unwrap();
+    // The first run only remembers the time: a clock that is wrong for once costs nothing.
+    assert_eq!(counted(&room), 2);
+    counted(&room);
+    assert_eq!(counted(&room), 1);
+}
