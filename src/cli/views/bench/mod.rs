@@ -2,16 +2,20 @@
 
 use serde_json::{Value, json};
 
+mod figures;
+pub(in crate::cli) mod live;
+mod run;
+mod shape;
+mod target;
+mod words;
+
+use figures::PERCENTILES;
+
 use super::millis;
 use crate::bench::plan::Model;
 use crate::bench::report::{Report, TargetReport};
-use crate::cli::output::{Label, Line, Page};
+use crate::cli::output::{Label, Page};
 use crate::util::histogram::Durations;
-use crate::util::units::show_duration;
-
-/// The percentiles that are reported, with their names.
-const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// The documented JSON of a run on one tool.
 pub fn json(report: &Report) -> Value {
@@ -72,29 +76,21 @@ fn durations_json(durations: &Durations) -> Value {
 }
 
 /// The report for people.
-pub fn page(report: &Report) -> Page {
+pub fn page(report: &Report, width: Option<usize>) -> Page {
     let mut page = Page::default();
     for target in &report.targets {
-        page.push(Line::of(Label::Heading, &target.tool));
-        let said = format!(
-            "{} calls in {}, {:.0} answered a second",
-            target.requests,
-            show_duration(report.elapsed),
-            target.throughput
-        );
-        page.push(Line::plain(said).indented(2));
-        for (name, share) in PERCENTILES {
-            let Some(value) = target.response.quantile(share) else { continue };
-            let label = if target.response.is_sure_of(share) { Label::Plain } else { Label::Dim };
-            page.push(Line::of(label, format!("{name:<5} {}", show_duration(value))).indented(2));
-        }
-        for (kind, error) in &target.errors_by_kind {
-            let said = format!("{kind}: {} times, first: {}", error.count, error.sample);
-            page.push(Line::of(Label::Error, said).indented(2));
-        }
+        page.heading(&target.tool);
+        page.append(target::page(report, target, width));
     }
-    for warning in &report.warnings {
-        page.push(Line::of(Label::Warning, warning));
+    page.heading("Run");
+    for (key, label, value) in run::facts(report) {
+        page.fact(key, label, &value, width);
+    }
+    if !report.warnings.is_empty() {
+        page.heading("Before you believe the figures");
+        for warning in &report.warnings {
+            page.paragraph(Label::Warning, 2, warning, width);
+        }
     }
     page
 }
