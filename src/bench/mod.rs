@@ -7,10 +7,22 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod baseline;
+pub mod buckets;
+pub mod compare;
 pub mod driver;
+pub mod environment;
+pub mod findings;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod interval;
+pub mod json;
 pub mod meter;
 pub mod plan;
+pub mod reading;
 pub mod report;
 pub mod run;
 pub mod schedule;
+pub mod statistic;
+pub mod threshold;
 pub mod watch;

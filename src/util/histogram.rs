@@ -135,6 +135,11 @@ impl Durations {
         count * (1.0 - share) >= BEYOND - 0.5
     }
 
+    /// The share by which a quantile may be off, because durations are counted in classes.
+    pub fn resolution(&self) -> f64 {
+        0.1_f64.powi(i32::from(self.counts.sigfig()))
+    }
+
     /// The longest duration of each class and how many it has, short ones first, empty ones left out.
     pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.counts
@@ -190,7 +195,7 @@ impl Durations {
             }
             read.counts.record_n(value, count).ok()?;
         }
-        Some(read)
+        (read.min <= read.max && read.count() > 0).then_some(read)
     }
 }
 
@@ -297,7 +302,8 @@ mod tests {
 
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _read = Durations::decode(&bytes);
+            let read = Durations::decode(&bytes);
+            prop_assert!(read.is_none_or(|read| read.quantile(0.5) <= read.max()));
         }
     }
 }

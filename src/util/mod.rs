@@ -13,6 +13,7 @@ pub mod ids;
 pub mod jq;
 pub mod json;
 pub mod orphans;
+pub mod pacer;
 pub mod pattern;
 pub mod process;
 pub mod replace;

@@ -17,6 +17,7 @@ use crate::host::output;
 use crate::model::{Fault, ToolCall, ToolResult};
 use crate::provider::ToolProvider;
 use crate::provider::repeat::{End, Load, Next, Order, Repeater, Shot, Verdict};
+use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
 
 /// How much of what a tool said is kept, in characters.
@@ -60,6 +61,7 @@ impl Lanes {
 impl Repeater for Lanes {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Fault> {
         let news = load.news();
+        let mut pacer = Pacer::new();
         let mut flying: FuturesUnordered<BoxFuture<'static, Answer>> = FuturesUnordered::new();
         let mut open: BTreeMap<u64, Instant> = BTreeMap::new();
         loop {
@@ -85,7 +87,7 @@ impl Repeater for Lanes {
                     load.ended(End { ticket, sent, at, bytes_out: 0, bytes_in, verdict });
                 }
                 () = news.notified() => {}
-                () = wait(until.map(|(moment, _)| moment)) => {
+                () = wait(&mut pacer, until.map(|(moment, _)| moment)) => {
                     let Some((moment, true)) = until else { continue };
                     let at = load.now();
                     if at >= moment {
@@ -101,9 +103,9 @@ impl Repeater for Lanes {
     }
 }
 
-async fn wait(moment: Option<Instant>) {
+async fn wait(pacer: &mut Pacer, moment: Option<Instant>) {
     match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        Some(moment) => pacer.until(moment).await,
         None => pending().await,
     }
 }

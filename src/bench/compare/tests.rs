@@ -1,0 +1,153 @@
+use std::time::Duration;
+
+use super::*;
+use crate::bench::fixtures::{report, target};
+use crate::bench::report::{Round, Turn};
+
+/// A tool whose times are log-normal around a base, with a heavy tail now and then.
+struct Law {
+    /// Seconds.
+    base: f64,
+    sigma: f64,
+}
+
+/// A sample of the normal distribution (Box and Muller).
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    let (u, v) = (1.0 - random.f64(), random.f64());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// Interleaved rounds of tools on a machine whose speed drifts, alike for all in one round, and
+/// which now and then does something else for a while.
+fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> Report {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut wholes = vec![Vec::new(); laws.len()];
+    let mut drift = 0.0;
+    let rounds = (0..rounds).map(|_| {
+        drift = 0.8 * drift + 0.15 * normal(&mut random);
+        let turns = laws.iter().zip(&mut wholes).map(|(law, whole)| {
+            let mut response = Durations::default();
+            let mut elapsed = Duration::ZERO;
+            // What hits a turn alone: the measurement has to find out how much that is.
+            let own = 0.02 * normal(&mut random);
+            for _ in 0..calls {
+                let outlier = if random.f64() < 0.01 { 5.0 + 20.0 * random.f64() } else { 1.0 };
+                let ln = drift + own + law.sigma * normal(&mut random);
+                let time = Duration::from_nanos((law.base * ln.exp() * outlier * 1e9) as u64);
+                response.record(time);
+                whole.push(time);
+                elapsed += time;
+            }
+            Turn { elapsed, ok: calls as u64, failed: 0, response }
+        });
+        Round { turns: turns.collect() }
+    });
+    let rounds: Vec<Round> = rounds.collect();
+    let targets = wholes.into_iter().zip(["a", "b", "c"]).map(|(times, name)| target(name, times));
+    let mut report = report(targets.collect());
+    report.plan.seed = seed;
+    report.rounds = rounds;
+    report
+}
+
+fn law(base: f64) -> Law {
+    Law { base, sigma: 0.4 }
+}
+
+/// How often the headline, and how often any figure, said slower or faster in 100 seeded runs.
+fn told(base: f64, rounds: usize, calls: usize) -> (usize, usize, usize) {
+    let mut told = (0, 0, 0);
+    for seed in 0..100 {
+        let report = interleaved(&[law(0.002), law(base)], rounds, calls, seed);
+        let comparison = &compare(&report)[0];
+        let verdict = comparison.headline().unwrap().verdict;
+        told.0 += usize::from(verdict == Verdict::Slower);
+        told.1 += usize::from(verdict == Verdict::Faster);
+        let established = |ratio: &Ratio| ratio.verdict.why().is_none();
+        told.2 += usize::from(comparison.ratios.iter().any(established));
+    }
+    told
+}
+
+#[test]
+fn a_tool_against_itself_is_not_told_apart() {
+    let (slower, faster, any) = told(0.002, 10, 100);
+    assert!(slower + faster <= 10, "told apart in {} of 100 runs", slower + faster);
+    assert!(any <= 20, "some figure differs in {any} of 100 runs");
+}
+
+#[test]
+fn few_rounds_do_not_tell_a_tool_apart_from_itself() {
+    let (slower, faster, _) = told(0.002, 5, 60);
+    assert!(slower + faster <= 10, "told apart in {} of 100 runs", slower + faster);
+}
+
+#[test]
+fn a_tool_slowed_by_a_fifth_is_slower() {
+    let (slower, faster, _) = told(0.002 * 1.2, 10, 100);
+    assert!(slower >= 95, "slower in {slower} of 100 runs");
+    assert_eq!(faster, 0);
+}
+
+#[test]
+fn a_comparison_follows_from_its_seed() {
+    let report = interleaved(&[law(0.002), law(0.003)], 10, 100, 7);
+    assert_eq!(compare(&report), compare(&report));
+}
+
+#[test]
+fn every_figure_has_its_ratio_and_a_percentile_of_few_calls_establishes_nothing() {
+    let report = interleaved(&[law(0.002), law(0.004)], 10, 40, 7);
+    let comparison = &compare(&report)[0];
+    let names: Vec<_> = comparison.ratios.iter().map(|ratio| ratio.statistic.name()).collect();
+    assert_eq!(names, ["p50", "mean", "p90", "p95", "p99", "throughput"]);
+    let of = |statistic: Statistic| &comparison.ratios[statistic.index()];
+    assert_eq!(of(Statistic::P99).verdict, Verdict::NotEstablished(Doubt::FewCalls));
+    assert_eq!(of(Statistic::Mean).verdict, Verdict::Slower);
+    assert!(of(Statistic::Mean).propagated.unwrap() > 0.5, "single calls vary a lot");
+    let throughput = of(Statistic::Throughput);
+    assert!(throughput.verdict == Verdict::Slower && throughput.value < 0.7);
+    assert!((of(Statistic::P50).level - 0.95).abs() < 1e-9);
+    assert!((of(Statistic::P90).level - 0.99).abs() < 1e-9);
+    assert!(comparison.sentence().starts_with("B is slower than A: p50 "));
+}
+
+#[test]
+fn three_rounds_establish_nothing() {
+    let report = interleaved(&[law(0.002), law(0.004)], 3, 1_000, 7);
+    let headline = compare(&report)[0].headline().unwrap().clone();
+    assert_eq!(headline.verdict, Verdict::NotEstablished(Doubt::FewStretches));
+    assert_eq!(headline.interval, None);
+}
+
+#[test]
+fn several_others_are_held_to_a_stricter_level() {
+    let report = interleaved(&[law(0.002), law(0.002), law(0.003)], 10, 100, 7);
+    let all = compare(&report);
+    assert_eq!(all.iter().map(|one| one.letter).collect::<String>(), "BC");
+    assert!((all[0].headline().unwrap().level - 0.975).abs() < 1e-9);
+}
+
+#[test]
+fn nothing_is_compared_without_rounds_or_answers() {
+    let mut report = interleaved(&[law(0.002), law(0.002)], 10, 100, 7);
+    report.rounds.clear();
+    assert!(compare(&report).is_empty());
+    let mut report = interleaved(&[law(0.002), law(0.002)], 10, 0, 7);
+    report.targets[1].requests = 50;
+    let comparison = &compare(&report)[0];
+    assert!(comparison.ratios.is_empty());
+    assert!(comparison.sentence().contains("answered no call"));
+}
+
+#[test]
+fn other_work_is_told() {
+    let mut report = interleaved(&[law(0.002), law(0.002)], 10, 100, 7);
+    assert!(compare(&report)[0].warnings.is_empty());
+    report.targets[1].requests += 50;
+    report.targets[1].errors = 50;
+    report.targets[1].bytes_in *= 3;
+    let warnings = &compare(&report)[0].warnings;
+    assert!(warnings[0].contains("0.00% of the calls of A were not answered, 4.76% of B"));
+    assert!(warnings[1].contains("200 bytes, one of B 600"), "{warnings:?}");
+}

@@ -1,0 +1,213 @@
+//! Where a run was made: the program, the system, the machine, the servers.
+//!
+//! Owns: what is told of it, and the small port that it is read through. What cannot be found out
+//! is left out. Never does: read variables, or anything that names the user.
+
+use std::io::Read as _;
+
+/// Files of the kernel are cut here.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// Names from outside are cut here, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// A machine is busy when more than this share of its processors had work before a run.
+const BUSY: f64 = 0.5;
+
+/// What is asked of the machine.
+pub trait Machine {
+    /// The text of a file of the system.
+    fn file(&self, path: &str) -> Option<String>;
+    /// Processors that this program may use.
+    fn processors(&self) -> Option<usize>;
+}
+
+/// The machine that this program runs on.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn file(&self, path: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = std::fs::File::open(path).ok()?;
+        file.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    fn processors(&self) -> Option<usize> {
+        std::thread::available_parallelism().ok().map(std::num::NonZero::get)
+    }
+}
+
+/// Where a run was made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BenchEnvironment {
+    /// The version of this program.
+    pub toolhost: String,
+    /// The system: `Debian GNU/Linux 12 (bookworm)`.
+    pub os: String,
+    /// The kernel and its version.
+    pub kernel: Option<String>,
+    /// The architecture, such as `x86_64`.
+    pub architecture: String,
+    /// The model of the processor.
+    pub cpu: Option<String>,
+    /// Processors that this program may use.
+    pub cpus: Option<usize>,
+    /// Runnable processes on average over 1, 5 and 15 minutes before the run.
+    pub load_before: Option<[f64; 3]>,
+    /// The same after it.
+    pub load_after: Option<[f64; 3]>,
+    /// The servers of the targets, as they introduced themselves.
+    pub servers: Vec<ServerIdentity>,
+}
+
+/// Who a server says it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerIdentity {
+    /// The full name of the tool that it was called for.
+    pub tool: String,
+    /// The name that it gives itself.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The protocol revision.
+    pub protocol: Option<String>,
+}
+
+impl BenchEnvironment {
+    /// Looks at the machine before a run.
+    pub fn before(machine: &dyn Machine) -> Self {
+        let file = |path: &str| machine.file(path);
+        let word =
+            |path: &str| file(path).map(|text| cut(text.trim())).filter(|word| !word.is_empty());
+        let kernel = word("/proc/sys/kernel/osrelease").map(|release| {
+            match word("/proc/sys/kernel/ostype") {
+                Some(kind) => format!("{kind} {release}"),
+                None => release,
+            }
+        });
+        let os = file("/etc/os-release")
+            .or_else(|| file("/usr/lib/os-release"))
+            .and_then(|text| value_of(&text, '=', &["PRETTY_NAME"]))
+            .unwrap_or_else(|| std::env::consts::OS.to_owned());
+        // ARM calls it by numbers; the board's name says more there.
+        let cpu = file("/proc/cpuinfo").and_then(|text| {
+            value_of(&text, ':', &["model name", "Model", "Hardware", "cpu model"])
+        });
+        Self {
+            toolhost: env!("CARGO_PKG_VERSION").to_owned(),
+            os,
+            kernel,
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpu,
+            cpus: machine.processors(),
+            load_before: load(machine),
+            load_after: None,
+            servers: Vec::new(),
+        }
+    }
+
+    /// Looks again, after it.
+    #[must_use]
+    pub fn after(self, machine: &dyn Machine) -> Self {
+        Self { load_after: load(machine), ..self }
+    }
+
+    /// What about the machine makes the figures doubtful.
+    pub fn warnings(&self) -> Vec<String> {
+        let (Some([load, ..]), Some(cpus)) = (self.load_before, self.cpus) else {
+            return Vec::new();
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
+        let share = load / cpus.max(1) as f64;
+        let processors = if cpus == 1 { "processor" } else { "processors" };
+        (share > BUSY)
+            .then(|| {
+                format!(
+                    "the machine was busy before the run: a load of {load:.1} on {cpus} \
+                     {processors}; figures of a quiet machine are steadier"
+                )
+            })
+            .into_iter()
+            .collect()
+    }
+}
+
+fn load(machine: &dyn Machine) -> Option<[f64; 3]> {
+    let text = machine.file("/proc/loadavg")?;
+    let mut words = text.split_whitespace().map(|word| word.parse::<f64>().ok());
+    let mut next = || words.next().flatten().filter(|load| load.is_finite() && *load >= 0.0);
+    Some([next()?, next()?, next()?])
+}
+
+/// The value of the first of these keys that a file of lines has.
+fn value_of(text: &str, separator: char, keys: &[&str]) -> Option<String> {
+    let value = |wanted: &&str| {
+        text.lines()
+            .filter_map(|line| line.split_once(separator))
+            .find(|(key, _)| key.trim() == *wanted)
+            .map(|(_, value)| cut(value.trim().trim_matches('"')))
+            .filter(|value| !value.is_empty())
+    };
+    keys.iter().find_map(value)
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    struct Made(BTreeMap<&'static str, &'static str>);
+
+    impl Machine for Made {
+        fn file(&self, path: &str) -> Option<String> {
+            self.0.get(path).map(|text| (*text).to_owned())
+        }
+
+        fn processors(&self) -> Option<usize> {
+            Some(2)
+        }
+    }
+
+    #[test]
+    fn a_linux_machine_is_described() {
+        let machine = Made(BTreeMap::from([
+            ("/proc/sys/kernel/ostype", "Linux\n"),
+            ("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"),
+            ("/etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"),
+            ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 3000\nmodel name\t: other\n"),
+            ("/proc/loadavg", "1.50 0.75 0.25 2/345 6789\n"),
+        ]));
+        let found = BenchEnvironment::before(&machine).after(&machine);
+        assert_eq!(found.kernel.as_deref(), Some("Linux 6.1.0-18-amd64"));
+        assert_eq!(found.os, "Debian GNU/Linux 12");
+        assert_eq!(found.cpu.as_deref(), Some("Made Up 3000"));
+        assert_eq!(
+            (found.load_before, found.load_after),
+            (Some([1.5, 0.75, 0.25]), found.load_before)
+        );
+        assert!(found.warnings()[0].contains("a load of 1.5 on 2 processors"));
+    }
+
+    #[test]
+    fn what_cannot_be_found_out_is_left_out() {
+        let machine =
+            Made(BTreeMap::from([("/proc/loadavg", "nan -1 x"), ("/proc/cpuinfo", ":\n=")]));
+        let found = BenchEnvironment::before(&machine);
+        assert_eq!((found.kernel, found.cpu, found.load_before), (None, None, None));
+        assert_eq!(found.os, std::env::consts::OS);
+    }
+
+    #[test]
+    fn this_machine_has_processors() {
+        let found = BenchEnvironment::before(&ThisMachine);
+        assert!(found.cpus.is_some_and(|cpus| cpus > 0));
+        assert_eq!(found.toolhost, env!("CARGO_PKG_VERSION"));
+    }
+}

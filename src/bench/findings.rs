@@ -1,0 +1,85 @@
+//! All that is concluded from a run.
+//!
+//! Owns: the order: compare, judge, read; and whether the run failed what was asked of it.
+
+use super::baseline::{self, BaselineReport, Change, Saved};
+use super::compare::{self, Comparison};
+use super::environment::BenchEnvironment;
+use super::reading;
+use super::report::Report;
+use super::threshold::{self, Judgement, Threshold};
+use crate::model::{Fault, FaultKind};
+
+/// What a run is held to.
+#[derive(Debug, Clone, Default)]
+pub struct Demands {
+    /// What must not be true of it.
+    pub thresholds: Vec<Threshold>,
+    /// The run that it is compared with.
+    pub baseline: Option<Saved>,
+    /// The share by which it may be worse than that: 0.1 for 10%.
+    pub max_regression: Option<f64>,
+}
+
+/// What was concluded.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// Every other target against the first one, when they took turns.
+    pub comparisons: Vec<Comparison>,
+    /// What changed since the saved run.
+    pub baseline: Option<BaselineReport>,
+    /// What became of the thresholds.
+    pub thresholds: Vec<Judgement>,
+    /// What limits the run, a sentence each.
+    pub reading: Vec<String>,
+    /// What a reader should know before believing the figures: those of the run, of the machine and
+    /// of the comparisons.
+    pub warnings: Vec<String>,
+}
+
+impl Findings {
+    /// Concludes what there is to conclude.
+    pub fn of(report: &Report, environment: &BenchEnvironment, demands: &Demands) -> Self {
+        let comparisons = compare::compare(report);
+        let baseline = demands
+            .baseline
+            .as_ref()
+            .map(|saved| baseline::against(saved, report, environment, demands.max_regression));
+        let mut warnings = report.warnings.clone();
+        warnings.extend(environment.warnings());
+        warnings.extend(comparisons.iter().flat_map(|one| one.warnings.clone()));
+        warnings.extend(baseline.iter().flat_map(|one| one.warnings.clone()));
+        Self {
+            comparisons,
+            baseline,
+            thresholds: threshold::judge(&demands.thresholds, report),
+            reading: reading::read(report),
+            warnings,
+        }
+    }
+
+    /// Why the run failed what was asked of it (exit code 8); `None` when it did not.
+    pub fn fault(&self) -> Option<Fault> {
+        let mut lines: Vec<String> = self
+            .thresholds
+            .iter()
+            .flat_map(|judged| &judged.lines)
+            .filter(|line| line.failed)
+            .map(|line| line.text.clone())
+            .collect();
+        let failed = self.thresholds.iter().filter(|judged| judged.failed()).count();
+        let mut what = Vec::new();
+        if failed > 0 {
+            what.push(format!("{failed} of {} thresholds", self.thresholds.len()));
+        }
+        if let Some(baseline) = self.baseline.as_ref().filter(|baseline| baseline.failed()) {
+            what.push(format!("the comparison with {}", baseline.file));
+            let gates = baseline.targets.iter().flat_map(Change::lines);
+            lines.extend(gates.filter(|line| line.ends_with(": FAIL")));
+        }
+        if what.is_empty() {
+            return None;
+        }
+        Some(Fault::new(FaultKind::Check, format!("failed: {}", what.join(" and "))).details(lines))
+    }
+}

@@ -1,0 +1,101 @@
+//! Reports for tests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::plan::Plan;
+use super::report::{ColdStart, Ending, GeneratorReport, Report, Round, Slice, TargetReport, Turn};
+use crate::util::histogram::Durations;
+
+/// A target that answered in these times, one after the other.
+pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> TargetReport {
+    const SLICE: Duration = Duration::from_millis(100);
+    let mut response = Durations::default();
+    let mut timeline: Vec<Slice> = Vec::new();
+    let mut now = Duration::ZERO;
+    for time in times {
+        response.record(time);
+        now += time;
+        let at = usize::try_from(now.as_nanos() / SLICE.as_nanos()).unwrap();
+        while timeline.len() <= at {
+            timeline.push(Slice {
+                from: SLICE * u32::try_from(timeline.len()).unwrap(),
+                lasting: SLICE,
+                ok: 0,
+                failed: 0,
+                response: Durations::coarse(),
+            });
+        }
+        timeline[at].ok += 1;
+        timeline[at].response.record(time);
+    }
+    let ok = response.count();
+    TargetReport {
+        tool: tool.to_owned(),
+        protocol: None,
+        cold: ColdStart::default(),
+        warm_up: 0,
+        requests: ok,
+        ok,
+        tool_errors: 0,
+        errors: 0,
+        timeouts: 0,
+        unanswered: 0,
+        dropped: 0,
+        #[expect(clippy::cast_precision_loss, reason = "few calls")]
+        throughput: if now.is_zero() { 0.0 } else { ok as f64 / now.as_secs_f64() },
+        service: response.clone(),
+        response,
+        failed: Durations::default(),
+        peak_in_flight: 1,
+        errors_by_kind: BTreeMap::new(),
+        bytes_out: 100 * ok,
+        bytes_in: 200 * ok,
+        restarts: 0,
+        timeline,
+        doubts: Vec::new(),
+    }
+}
+
+/// A finished run on these targets.
+pub(crate) fn report(targets: Vec<TargetReport>) -> Report {
+    let elapsed = targets
+        .iter()
+        .filter_map(|target| target.timeline.last())
+        .map(|last| last.from + last.lasting)
+        .max()
+        .unwrap_or_default();
+    Report {
+        plan: Plan::default(),
+        began: Duration::from_secs(1_800_000_000),
+        elapsed,
+        ending: Ending::Complete,
+        targets,
+        rounds: Vec::new(),
+        generator: GeneratorReport::default(),
+        warnings: Vec::new(),
+    }
+}
+
+/// So many log-normal durations around so many seconds, a few of them far out.
+pub(crate) fn noisy(base: f64, calls: usize, seed: u64) -> Vec<Duration> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut one = || {
+        let (u, v) = (1.0 - random.f64(), random.f64());
+        let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+        let outlier = if random.f64() < 0.01 { 5.0 } else { 1.0 };
+        Duration::try_from_secs_f64(base * (0.3 * normal).exp() * outlier).unwrap()
+    };
+    (0..calls).map(|_| one()).collect()
+}
+
+/// Rounds of 100 calls of evenly 1 to 100 times so many microseconds for each target.
+pub(crate) fn rounds(micros: &[u64], rounds: usize) -> Vec<Round> {
+    let turn = |micros: &u64| {
+        let mut response = Durations::default();
+        (1..=100).for_each(|n| response.record(Duration::from_micros(n * micros)));
+        Turn { elapsed: Duration::from_micros(5_050 * micros), ok: 100, failed: 0, response }
+    };
+    let round = || Round { turns: micros.iter().map(turn).collect() };
+    std::iter::repeat_with(round).take(rounds).collect()
+}

@@ -1,0 +1,286 @@
+//! What limits a run, in a few sentences.
+//!
+//! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
+//! where several causes give the same figures, it says so.
+
+use std::time::Duration;
+
+use super::plan::{Arrivals, Model, Over};
+use super::report::{Report, Slice, TargetReport};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// More failed calls than this make the times those of a lucky rest.
+const MANY_FAILURES: f64 = 0.05;
+/// Calls that were late by more than this share of the run: the rate was not reached.
+const SLIPPED: f64 = 0.05;
+/// Lateness of the generator beyond this share of the median disturbs what is measured.
+const LATENESS: f64 = 0.1;
+/// A response time so many times the service time is mostly waiting.
+const WAITING: f64 = 2.0;
+/// A tail so many times the median is a story of its own.
+const LONG_TAIL: f64 = 10.0;
+/// A first call so many times the median was a cold one.
+const COLD: f64 = 10.0;
+/// Below this, a call takes no longer than the machine needs to wake up two processes.
+const WIRE: Duration = Duration::from_micros(200);
+/// Medians of the ends of a run that differ by this factor mean that something changed.
+const CHANGED: f64 = 1.5;
+
+/// What limits a run: for each target a few sentences, the most important one first.
+pub fn read(report: &Report) -> Vec<String> {
+    let several = report.targets.len() > 1;
+    let mut said = Vec::new();
+    for target in &report.targets {
+        for sentence in of_target(report, target) {
+            said.push(if several { format!("{}: {sentence}", target.tool) } else { sentence });
+        }
+    }
+    said
+}
+
+fn of_target(report: &Report, target: &TargetReport) -> Vec<String> {
+    if target.requests == 0 {
+        return vec![if target.dropped > 0 {
+            format!("No call was made: all {} found too many in flight.", target.dropped)
+        } else {
+            "No call was made, so nothing can be said.".to_owned()
+        }];
+    }
+    let mut said = Vec::new();
+    said.extend(failures(target));
+    if target.ok == 0 {
+        return said;
+    }
+    said.extend(match &report.plan.model {
+        Model::Closed { concurrency } => closed(report, target, *concurrency),
+        Model::Open { arrivals, in_flight, over } => {
+            open(report, target, arrivals, *in_flight, *over)
+        }
+    });
+    said.extend(change(target));
+    said.extend(tail(target));
+    said.extend(cold(target));
+    said
+}
+
+fn failures(target: &TargetReport) -> Option<String> {
+    let failed = target.requests.saturating_sub(target.ok);
+    let share = float(failed) / float(target.requests);
+    if failed == 0 {
+        return None;
+    }
+    let worst = target.errors_by_kind.iter().max_by_key(|(_, error)| error.count);
+    let mostly = worst
+        .map_or_else(String::new, |(kind, error)| format!(", mostly '{kind}' ({})", error.count));
+    let unanswered = match target.unanswered {
+        0 => String::new(),
+        some => format!("; {some} were still unanswered at the end"),
+    };
+    let what =
+        format!("{failed} of {} calls were not answered{mostly}{unanswered}", target.requests);
+    Some(if target.ok == 0 {
+        format!("{what}: there are no times to speak of.")
+    } else if share > MANY_FAILURES {
+        format!("Errors come first: {what}. The times are those of the answered calls only.")
+    } else {
+        format!("{what}; the times are those of the others.")
+    })
+}
+
+fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<String> {
+    let Some(mean) = target.service.mean() else { return Vec::new() };
+    let middle = target.service.quantile(0.5).unwrap_or(mean);
+    // What the same number in flight would give if nothing but the tool took time (Little's law).
+    let alone = float_len(concurrency) / mean.as_secs_f64().max(1e-9);
+    let busy = target.throughput / alone;
+    let mut said = Vec::new();
+    // Turns and mixtures give each target a part of the time or of the lanes.
+    if report.targets.len() == 1 && busy < 0.7 && target.ok == target.requests {
+        said.push(format!(
+            "The generator or the way to the tool limits it: with {concurrency} in flight and a mean \
+             of {} there could be {} answers a second; there were {}.",
+            show_duration(mean),
+            rate(alone),
+            rate(target.throughput)
+        ));
+    } else if concurrency == 1 {
+        let where_ = if middle < WIRE {
+            "which is near what waking up another process takes: the exchange itself, not the \
+             tool's work"
+        } else {
+            "spent by the tool and on the way to it and back"
+        };
+        said.push(format!(
+            "Latency limits it: one call at a time, each takes {} (median), {where_}. Whether more \
+             calls at once give more answers a second, -c 2 or -c 10 will tell.",
+            show_duration(middle)
+        ));
+    } else {
+        said.push(format!(
+            "The tool, or the way to it, limits it: all {concurrency} calls in flight were waiting \
+             for it, {} each (median), which makes {} answers a second. If a run with -c {} gives \
+             about as many, it works at its full rate and the rest of the time is queueing; if it \
+             gives fewer, latency limits it and more in flight will give more.",
+            show_duration(middle),
+            rate(target.throughput),
+            (concurrency / 2).max(1)
+        ));
+    }
+    said.push(
+        "A closed load waits for a slow tool, so it does not show how long others would have \
+         waited; --rate does."
+            .to_owned(),
+    );
+    said
+}
+
+fn open(
+    report: &Report,
+    target: &TargetReport,
+    arrivals: &Arrivals,
+    in_flight: usize,
+    over: Over,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    let (Some(response), Some(service)) =
+        (target.response.quantile(0.5), target.service.quantile(0.5))
+    else {
+        return said;
+    };
+    let full = target.peak_in_flight >= in_flight as u64;
+    let made = target.requests + target.dropped;
+    // A schedule that slipped by a part of the run's length was not kept.
+    let slipped = report.generator.lag.quantile(0.99).unwrap_or_default();
+    let behind = ratio(slipped, report.elapsed) > SLIPPED;
+    let waits = ratio(response, service) > WAITING;
+    if full && over == Over::Drop && target.dropped > 0 {
+        said.push(format!(
+            "Saturated: {} of {made} calls found {in_flight} in flight and were dropped. The tool \
+             answers {} a second at {in_flight} in flight.",
+            target.dropped,
+            rate(target.throughput)
+        ));
+    } else if full && waits {
+        let wish = match (behind, arrivals) {
+            (true, Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }) => {
+                format!(" of {} wanted", rate(*wanted))
+            }
+            _ => String::new(),
+        };
+        said.push(format!(
+            "Saturated: calls wait for one of the {in_flight} places in flight. The median is {} \
+             from the intended moment, of which the tool takes {}; it answers {} a second{wish}. \
+             Either the tool cannot do more, or more than {in_flight} in flight (-c) would help.",
+            show_duration(response),
+            show_duration(service),
+            rate(target.throughput)
+        ));
+    } else if let Some(sentence) = lateness(&report.generator.lag, service, full) {
+        said.push(sentence);
+    } else if waits {
+        said.push(format!(
+            "Stalls limit it: the median is {} from the intended moment and {} from the sending, \
+             so calls wait before they are sent.",
+            show_duration(response),
+            show_duration(service)
+        ));
+    } else {
+        said.push(format!(
+            "Nothing limits it at this rate: calls were sent when they were meant to be, and at \
+             most {} of {in_flight} were in flight. The tool takes {} (median). A higher --rate \
+             will show where it ends.",
+            target.peak_in_flight,
+            show_duration(service)
+        ));
+    }
+    said
+}
+
+/// The generator was late although there was room: it is what limits.
+fn lateness(lag: &Durations, service: Duration, full: bool) -> Option<String> {
+    let late = lag.quantile(0.99)?;
+    (!full && ratio(late, service) > LATENESS && late > Duration::from_millis(1)).then(|| {
+        format!(
+            "The generator limits it: one call in a hundred was sent {} or more after its moment \
+             although there was room for it, against a median of {} for the tool. This machine is \
+             too busy to make this load evenly.",
+            show_duration(late),
+            show_duration(service)
+        )
+    })
+}
+
+/// Times at the end that are not those at the beginning.
+fn change(target: &TargetReport) -> Option<String> {
+    let quarter = target.timeline.len() / 4;
+    if quarter < 2 {
+        return None;
+    }
+    let median = |slices: &[Slice]| {
+        let mut all = Durations::coarse();
+        slices.iter().for_each(|slice| all.merge(&slice.response));
+        (all.count() >= 50).then(|| all.quantile(0.5))?
+    };
+    let first = median(target.timeline.get(..quarter)?)?;
+    let last = median(target.timeline.get(target.timeline.len() - quarter..)?)?;
+    let (words, factor) =
+        if last > first { ("slower", ratio(last, first)) } else { ("faster", ratio(first, last)) };
+    (factor > CHANGED).then(|| {
+        format!(
+            "It became {words} during the run: the median was {} in the first quarter and {} in \
+             the last one. One figure for the whole run hides that.",
+            show_duration(first),
+            show_duration(last)
+        )
+    })
+}
+
+fn tail(target: &TargetReport) -> Option<String> {
+    let (middle, tail) = (target.response.quantile(0.5)?, target.response.quantile(0.99)?);
+    (target.response.is_sure_of(0.99) && ratio(tail, middle) > LONG_TAIL).then(|| {
+        format!(
+            "The tail is long: one call in a hundred takes {} or more, {:.0} times the median.",
+            show_duration(tail),
+            ratio(tail, middle)
+        )
+    })
+}
+
+fn cold(target: &TargetReport) -> Option<String> {
+    let middle = target.service.quantile(0.5)?;
+    let connect = target.cold.connect.unwrap_or_default();
+    let first = target.cold.first_call.unwrap_or_default();
+    let whole = connect + first;
+    let dominated = ratio(whole, middle) > COLD && whole > Duration::from_millis(1);
+    dominated.then(|| {
+        format!(
+            "A single call pays more: reaching the tool took {} and the first call {}, {:.0} times \
+             a warm one.",
+            show_duration(connect),
+            show_duration(first),
+            ratio(whole, middle)
+        )
+    })
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64().max(1e-9)
+}
+
+fn rate(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn float_len(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests;

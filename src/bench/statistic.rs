@@ -1,0 +1,78 @@
+//! The figures that runs are compared by.
+//!
+//! Owns: their names, their order, and which way is better.
+
+use crate::util::histogram::Durations;
+
+/// A figure of a run that another run has too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// What half of the answered calls did not exceed.
+    P50,
+    /// The mean of the answered calls.
+    Mean,
+    /// What 90 of 100 answered calls did not exceed.
+    P90,
+    /// What 95 of 100 answered calls did not exceed.
+    P95,
+    /// What 99 of 100 answered calls did not exceed.
+    P99,
+    /// Answered calls a second.
+    Throughput,
+}
+
+impl Statistic {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 6] =
+        [Self::P50, Self::Mean, Self::P90, Self::P95, Self::P99, Self::Throughput];
+
+    /// The name, as in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::Mean => "mean",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Throughput => "throughput",
+        }
+    }
+
+    /// The share of calls that lie below it, for percentiles.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Self::P50 => Some(0.5),
+            Self::P90 => Some(0.9),
+            Self::P95 => Some(0.95),
+            Self::P99 => Some(0.99),
+            Self::Mean | Self::Throughput => None,
+        }
+    }
+
+    /// Whether more of it is worse. It is, but for the throughput.
+    pub fn grows_worse(self) -> bool {
+        self != Self::Throughput
+    }
+
+    /// Its place in [`Statistic::ALL`].
+    pub fn index(self) -> usize {
+        Self::ALL.iter().position(|other| *other == self).unwrap_or_default()
+    }
+
+    /// Whether so many calls are enough for it to say something.
+    pub fn is_sure(self, response: &Durations) -> bool {
+        self.share().is_none_or(|share| response.is_sure_of(share))
+    }
+
+    /// Its value in nanoseconds, or calls a second.
+    pub(super) fn of(self, response: &Durations, throughput: f64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
+        let nanos = |duration: std::time::Duration| duration.as_nanos() as f64;
+        let value = match self {
+            Self::Throughput => throughput,
+            Self::Mean => nanos(response.mean()?),
+            _ => nanos(response.quantile(self.share()?)?),
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+}
