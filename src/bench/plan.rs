@@ -28,6 +28,8 @@ pub struct Plan {
     pub patience: Duration,
     /// Ends the run early.
     pub stop_rules: Vec<StopRule>,
+    /// Before that the stop rules are not looked at.
+    pub grace: Grace,
     /// Whatever is left to chance follows from it.
     pub seed: u64,
 }
@@ -42,6 +44,7 @@ impl Default for Plan {
             warm_up: WarmUp::Calls(REQUESTS / 10),
             patience: PATIENCE,
             stop_rules: Vec::new(),
+            grace: Grace::default(),
             seed: 42,
         }
     }
@@ -106,9 +109,9 @@ pub enum Over {
 /// What bounds a run; at least one is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
-    /// Calls that are made.
+    /// Calls that are made, to all targets together; when they take turns, to each.
     pub requests: Option<u64>,
-    /// Time in which calls are made.
+    /// Time in which calls are made; when targets take turns, for each of them.
     pub duration: Option<Duration>,
 }
 
@@ -143,6 +146,15 @@ pub enum StopRule {
     FailuresInARow(u64),
     /// So many calls failed.
     Failures(u64),
+}
+
+/// How much has to be known of a run before it may be ended early: all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grace {
+    /// So many calls that count have ended.
+    pub calls: u64,
+    /// So much time has passed since the first call that counts.
+    pub time: Duration,
 }
 
 /// One tool of a run.

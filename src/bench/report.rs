@@ -2,9 +2,11 @@
 //!
 //! Owns: the shape of it. Views and exports are made from it and from nothing else.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use crate::model::{Fault, FaultKind};
 use crate::util::histogram::Durations;
 
 use super::plan::{Model, Plan};
@@ -88,6 +90,8 @@ pub struct TargetReport {
     pub timeline: Vec<Slice>,
     /// What was odd about the tool's traffic.
     pub doubts: Vec<String>,
+    /// Why it was not called any more, when that was before the plan was done.
+    pub fault: Option<Fault>,
 }
 
 /// What came before the first counted call.
@@ -148,13 +152,39 @@ pub struct Turn {
 /// How well the load was made.
 #[derive(Debug, Clone, Default)]
 pub struct GeneratorReport {
-    /// From the intended moment to the sending; open loads only.
+    /// From the moment when a call could be sent to its sending; open loads only. That is its
+    /// intended moment or, when as many as allowed were in flight then, the end of one of them.
     pub lag: Durations,
-    /// Calls that were sent more than a millisecond after their moment.
+    /// Calls that were sent more than a millisecond after they could be.
     pub late: u64,
+    /// Calls whose moment came while as many as allowed were in flight, and that were made later.
+    pub queued: u64,
+    /// How long the run was paused; no part of any other figure.
+    pub paused: Duration,
 }
 
 impl Report {
+    /// The kind of failure that decides the exit code: none when any call succeeded, else the
+    /// commonest one, which of equally common ones the table of exit codes puts first.
+    pub fn deciding(&self) -> Option<FaultKind> {
+        if self.targets.iter().any(|target| target.ok > 0) {
+            return None;
+        }
+        let mut counts: HashMap<FaultKind, u64> = HashMap::new();
+        for target in &self.targets {
+            for (kind, report) in &target.errors_by_kind {
+                if let Some(kind) = FaultKind::of(kind) {
+                    *counts.entry(kind).or_default() += report.count;
+                }
+            }
+            if let Some(fault) = &target.fault {
+                *counts.entry(fault.kind()).or_default() += 1;
+            }
+        }
+        let commonest = |(kind, count): &(FaultKind, u64)| (*count, Reverse(kind.precedence()));
+        counts.into_iter().max_by_key(commonest).map(|(kind, _)| kind)
+    }
+
     /// Whether times count from intended moments.
     pub fn is_open(&self) -> bool {
         matches!(self.plan.model, Model::Open { .. })

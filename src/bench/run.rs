@@ -64,6 +64,7 @@ pub async fn run(
     let generator = GeneratorReport {
         late: meter.lag.count() - meter.lag.count_up_to(Duration::from_millis(1)),
         lag: meter.lag.clone(),
+        ..GeneratorReport::default()
     };
     let targets = vec![stock(&target, meter, elapsed, repeater.doubts())];
     let plan = plan.clone();
@@ -97,5 +98,6 @@ fn stock(target: &Target, meter: Meter, elapsed: Duration, doubts: Vec<String>) 
         failed: meter.failed,
         errors_by_kind: meter.errors_by_kind,
         doubts,
+        fault: None,
     }
 }

@@ -87,6 +87,25 @@ impl FaultKind {
         }
     }
 
+    /// The kind with this word; of signals the commonest one.
+    pub fn of(word: &str) -> Option<Self> {
+        let all = [
+            Self::Internal,
+            Self::Usage,
+            Self::Tool,
+            Self::Unreachable,
+            Self::Auth,
+            Self::Denied,
+            Self::Timeout,
+            Self::Check,
+            Self::Config,
+            Self::Protocol,
+            Self::Partial,
+            Self::Interrupted(Signal::Interrupt),
+        ];
+        all.into_iter().find(|kind| kind.as_str() == word)
+    }
+
     /// Which of several failures of what was asked for decides the exit code; lower wins.
     ///
     /// The order is the documented one: signal, 1, 9, 2, 5, 6, 7, 10, 4, 3, 8, 11.

@@ -67,6 +67,8 @@ impl std::fmt::Debug for Inspection {
 pub trait Repeater: Send {
     /// Sends what `load` hands out and tells it how each call ended, exactly once for each, until
     /// the load is done and nothing is in flight, or its patience with what is in flight ends.
+    /// May be asked again afterwards, with a load whose tickets go on where the last one's ended:
+    /// targets that are compared take turns, each on the way that was opened once.
     ///
     /// # Errors
     /// When no more calls can be carried (the server died, say). What was in flight was told as
@@ -112,7 +114,7 @@ pub enum Next {
 /// One call to send.
 #[derive(Debug, Clone)]
 pub struct Shot {
-    /// Its number in the run, from 0 without gaps in the order of being handed out.
+    /// Its number among those of this repeater, from 0 without gaps in the order of being handed out.
     pub ticket: u64,
     /// Its arguments.
     pub arguments: Arc<Payload>,
