@@ -85,7 +85,7 @@ fn the_text_names_the_load_and_its_bounds() {
     }
     let finished = house.bench(&["--rate", "400", "-n", "20"]).check();
     let out = finished.exits(0).out();
-    for words in ["open load: 400/s", "response", "service", "after the intended moment"] {
+    for words in ["open load: 400/s", "response", "service", "after the moment when it could be"] {
         assert!(out.contains(words), "{words}\n{finished}");
     }
 }

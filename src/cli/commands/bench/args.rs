@@ -76,9 +76,26 @@ pub struct BenchArgs {
     /// What is left to chance follows from this number (42)
     #[arg(long, value_name = "N", help_heading = LOAD)]
     pub seed: Option<u64>,
+
+    /// Exit with 8 if this is true of the run, such as 'p99>50ms', 'error_rate>1%' or
+    /// 'throughput<1000'; repeatable
+    #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
+    pub fail_if: Vec<String>,
+    /// Write the report to this file as JSON
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub save: Option<PathBuf>,
+    /// Compare with the run that --save wrote to this file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub baseline: Option<PathBuf>,
+    /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent, help_heading = JUDGING)]
+    pub max_regression: Option<f64>,
 }
 
 const LOAD: &str = "Load";
+const JUDGING: &str = "Judging and keeping";
 
 const EXAMPLES: &str = "\
 Examples:

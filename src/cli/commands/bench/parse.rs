@@ -81,6 +81,18 @@ pub fn warm_up(text: &str) -> Result<WarmUp, String> {
         .ok_or_else(|| "expected a number of calls such as 100, or a time such as 3s".to_owned())
 }
 
+/// Reads a share written as `10%`.
+///
+/// # Errors
+/// What is understood, in words.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected a percentage such as 10%".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +131,15 @@ mod tests {
         assert_eq!(warm_up("3s"), Ok(WarmUp::Time(Duration::from_secs(3))));
         for text in ["", "-1", "soon", "99999999999999999999999"] {
             assert!(warm_up(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_written_with_its_sign() {
+        assert_eq!(percent("10%"), Ok(0.1));
+        assert_eq!(percent("0%"), Ok(0.0));
+        for text in ["10", "-1%", "%", "nan%", "a lot"] {
+            assert!(percent(text).is_err(), "{text}");
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
 
 /// The percentiles that are reported, with their names.
-pub(super) const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Rows of a histogram.
 const ROWS: usize = 10;
@@ -31,17 +31,12 @@ pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> Pag
     for (name, share) in PERCENTILES {
         let cells =
             columns.iter().map(|(_, times)| cell(times.quantile(share), times.is_sure_of(share)));
-        table.row(std::iter::once(Line::of(Label::Dim, title(name))).chain(cells));
+        table.row(std::iter::once(Line::of(Label::Dim, name)).chain(cells));
     }
     table.row(exact("max", &Durations::max));
     table.row(exact("mean", &Durations::mean));
     table.row(exact("deviation", &Durations::stddev));
     indented(table.layout(width.map(|width| width.saturating_sub(2))))
-}
-
-/// The usual spelling: `p99.9`, where programs get `p999`.
-pub(super) fn title(name: &str) -> &str {
-    if name == "p999" { "p99.9" } else { name }
 }
 
 /// Whether some percentile of these is marked.

@@ -70,11 +70,14 @@ fn generator(report: &Report) -> Vec<Fact> {
     if dropped > 0 {
         made = format!("{made}; {dropped} dropped");
     }
+    if report.generator.queued > 0 {
+        made = format!("{made}; {} had to wait for that", report.generator.queued);
+    }
     let lag = &report.generator.lag;
     let mut facts = vec![("made", Label::Plain, made)];
     if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
         let said = format!(
-            "p50 {}, p99 {} after the intended moment; {} of {} more than 1 ms late",
+            "p50 {}, p99 {} after the moment when it could be; {} of {} more than 1 ms late",
             show_duration(median),
             show_duration(high),
             report.generator.late,

@@ -3,12 +3,22 @@
 use std::time::Duration;
 
 use super::{figures, shape, words};
+use crate::bench::compare;
 use crate::bench::report::{Report, Slice, TargetReport};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::{show_duration, show_size};
 
 /// Cells of a line over time.
 const LINE: usize = 40;
+
+/// The name of one tool, with its letter when there are several.
+pub(super) fn title(report: &Report, index: usize) -> String {
+    let tool = report.targets.get(index).map_or("", |target| target.tool.as_str());
+    if report.targets.len() > 1 {
+        return format!("{}  {tool}", compare::letter(index));
+    }
+    tool.to_owned()
+}
 
 /// The figures of one tool: headline, times, failures, and what happened when.
 pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
@@ -70,6 +80,9 @@ fn failures(target: &TargetReport, width: Option<usize>) -> Page {
     }
     for line in counts.broken(width.unwrap_or(usize::MAX).saturating_sub(2)) {
         page.push(line.indented(2));
+    }
+    if let Some(fault) = &target.fault {
+        page.fact("ended", Label::Error, &format!("before the run was done: {fault}"), width);
     }
     for (kind, error) in &target.errors_by_kind {
         let said = format!(
