@@ -82,6 +82,21 @@ pub fn check(path: &Path) -> Result<(), Fault> {
     )))
 }
 
+/// Checks that a file can be made or replaced there, without doing it.
+///
+/// # Errors
+/// As [`check`]; and a usage fault when the system forbids it.
+pub fn check_writable(path: &Path) -> Result<(), Fault> {
+    check(path)?;
+    // A file is replaced by a new one beside it; a device or a pipe is written itself.
+    let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let written = if special { path.to_path_buf() } else { parent(path) };
+    rustix::fs::access(&written, rustix::fs::Access::WRITE_OK).map_err(|errno| {
+        let why = io::Error::from(errno);
+        Fault::usage(format!("cannot write to '{}': {why}", written.display()))
+    })
+}
+
 /// Writes a file so that it is either the whole of `bytes` or what it was before.
 ///
 /// # Errors

@@ -13,6 +13,7 @@
 mod approval;
 mod audit;
 mod behaviours;
+mod bench;
 mod catalogues;
 mod documents;
 mod eras;

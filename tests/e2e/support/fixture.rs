@@ -32,6 +32,13 @@ impl Fixture {
         Self::new(place, command)
     }
 
+    /// The misbehaving server over stdio, with a fault that begins after so many calls.
+    pub fn fault_after(calls: usize, fault: &str, log: &Path) -> Self {
+        let mut fixture = Self::fault(Place::Stdio, fault, "legacy", log);
+        fixture.command.extend(["--spared-calls".to_owned(), calls.to_string()]);
+        fixture
+    }
+
     /// Any server that takes `--http 0` and says `LISTENING <url>` on its first line.
     pub fn new(place: Place, command: Vec<String>) -> Self {
         let listening = (place == Place::Http).then(|| listen(&command));

@@ -1,0 +1,122 @@
+//! The grammar of `toolhost bench`. Doc comments are the help texts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+
+use super::parse::{self, Rate};
+use crate::bench::plan::WarmUp;
+use crate::cli::commands::call::parse_timeout;
+use crate::cli::complete;
+
+/// Call a tool many times and show how fast it answers.
+///
+/// A run is bounded: by -n, by --duration, or by 1000 calls and 10 s. A tool that asks before it
+/// runs, or says that it is not read-only, needs --allow-writes.
+#[derive(Debug, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BenchArgs {
+    /// The tool: its full name, or its bare name when only one tool has it
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
+    pub name: String,
+    /// key=value, key:=json, key=@file, or one object: '{"key": 1}'
+    #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::arguments))]
+    pub words: Vec<String>,
+    /// All arguments as one JSON object; @FILE reads a file, - standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub args: Option<String>,
+    /// Arguments that change: a file with one JSON object on each line, taken in turn
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          conflicts_with_all = ["args", "words"])]
+    pub args_lines: Option<PathBuf>,
+    /// Look for the tool at this server only; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Call even what asks before it runs, or says that it is not read-only
+    #[arg(long)]
+    pub allow_writes: bool,
+    /// Send the arguments as they are
+    #[arg(long)]
+    pub no_validate: bool,
+
+    /// Make so many calls
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          help_heading = LOAD)]
+    pub requests: Option<u64>,
+    /// Make calls for so long, such as 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
+    pub duration: Option<Duration>,
+    /// Keep so many calls in flight; with --rate, at most so many (1; with --rate 100)
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
+          help_heading = LOAD)]
+    pub concurrency: Option<u32>,
+    /// Make calls at this rate, however slow the tool is: 50 or 50/s; steps as 50@10s,100@10s;
+    /// rising as 10..100:60s
+    #[arg(long, value_name = "PER_SECOND", help_heading = LOAD)]
+    pub rate: Option<Rate>,
+    /// With --rate: calls come evenly, or at random moments as people do
+    #[arg(long, value_name = "HOW", value_enum, help_heading = LOAD)]
+    pub arrivals: Option<ArrivalsWord>,
+    /// With --rate: what becomes of a call when too many are in flight
+    #[arg(long, value_name = "WHAT", value_enum, help_heading = LOAD)]
+    pub over: Option<OverWord>,
+    /// Make so many calls, or calls for so long, before the first one that counts; 0 for none
+    /// (a tenth of -n or of --duration)
+    #[arg(long, value_name = "N|TIME", value_parser = parse::warm_up, help_heading = LOAD)]
+    pub warmup: Option<WarmUp>,
+    /// Give a call up after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
+    pub timeout: Option<Duration>,
+    /// End the run when so many calls have failed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          help_heading = LOAD)]
+    pub stop_after_failures: Option<u64>,
+    /// What is left to chance follows from this number (42)
+    #[arg(long, value_name = "N", help_heading = LOAD)]
+    pub seed: Option<u64>,
+
+    /// Exit with 8 if this is true of the run, such as 'p99>50ms', 'error_rate>1%' or
+    /// 'throughput<1000'; repeatable
+    #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
+    pub fail_if: Vec<String>,
+    /// Write the report to this file as JSON
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub save: Option<PathBuf>,
+    /// Compare with the run that --save wrote to this file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub baseline: Option<PathBuf>,
+    /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent, help_heading = JUDGING)]
+    pub max_regression: Option<f64>,
+}
+
+const LOAD: &str = "Load";
+const JUDGING: &str = "Judging and keeping";
+
+const EXAMPLES: &str = "\
+Examples:
+  toolhost bench demo-echo message=hi                 one call after the other
+  toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
+  toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes";
+
+/// `--arrivals`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsWord {
+    /// Evenly.
+    Constant,
+    /// At random moments.
+    Poisson,
+}
+
+/// `--over`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverWord {
+    /// It waits, and the wait counts.
+    Queue,
+    /// It is not made, and counted as dropped.
+    Drop,
+}

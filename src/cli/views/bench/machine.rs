@@ -1,0 +1,40 @@
+//! Where a run was made, for people.
+
+use crate::bench::environment::BenchEnvironment;
+use crate::cli::output::Label;
+
+type Fact = (&'static str, Label, String);
+
+/// The machine, the program and the servers.
+pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
+    let mut machine = vec![environment.os.clone()];
+    machine.extend(environment.kernel.clone());
+    machine.push(environment.architecture.clone());
+    if let Some(cpus) = environment.cpus {
+        let cpu = environment.cpu.as_deref().map_or_else(String::new, |cpu| format!(" ({cpu})"));
+        machine.push(format!("{cpus} cpu{cpu}"));
+    }
+    let mut facts = vec![
+        ("machine", Label::Dim, machine.join(", ")),
+        ("toolhost", Label::Dim, environment.toolhost.clone()),
+    ];
+    if let Some([load, ..]) = environment.load_before {
+        let after = environment
+            .load_after
+            .map_or_else(String::new, |[after, ..]| format!(", {after:.1} after it"));
+        facts.push(("load of it", Label::Dim, format!("{load:.1} before the run{after}")));
+    }
+    for server in &environment.servers {
+        let words: Vec<&str> =
+            [&server.name, &server.version].into_iter().flatten().map(String::as_str).collect();
+        let mut said = words.join(" ");
+        if let Some(protocol) = &server.protocol {
+            let comma = if said.is_empty() { "" } else { ", " };
+            said = format!("{said}{comma}protocol {protocol}");
+        }
+        if !said.is_empty() {
+            facts.push(("server", Label::Dim, said));
+        }
+    }
+    facts
+}

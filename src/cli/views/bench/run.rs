@@ -1,0 +1,89 @@
+//! How a run was made, for people: the load, its bounds and its end, and how well it was made.
+
+use super::words;
+use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS};
+use crate::bench::report::{Ending, Report};
+use crate::cli::output::Label;
+use crate::util::units::show_duration;
+
+type Fact = (&'static str, Label, String);
+
+/// What there is to say about the run as a whole.
+pub(super) fn facts(report: &Report) -> Vec<Fact> {
+    let plan = &report.plan;
+    let mut facts = vec![("load", Label::Plain, words::model(&plan.model))];
+    if let Some(sharing) = words::sharing(report) {
+        facts.push(("sharing", Label::Plain, sharing));
+    }
+    facts.push(bound(report));
+    facts.push(("warm-up", Label::Plain, words::warm_up(report)));
+    if let Some(ending) = ending(report) {
+        facts.push(ending);
+    }
+    facts.extend(generator(report));
+    facts
+}
+
+fn bound(report: &Report) -> Fact {
+    let bounds = words::bounds(&report.plan);
+    let nobody_said = Bounds { requests: Some(REQUESTS), duration: Some(DURATION) };
+    let said = if report.plan.until == nobody_said {
+        format!("{bounds} (the default; -n and --duration set others)")
+    } else {
+        bounds
+    };
+    ("bounded by", Label::Plain, said)
+}
+
+fn ending(report: &Report) -> Option<Fact> {
+    let said = match report.ending {
+        Ending::Complete => return None,
+        Ending::Stopped => {
+            "stopped before it was complete: these figures are of what was made".to_owned()
+        }
+        Ending::Aborted if report.plan.stop_rules.is_empty() => "ended by the tool".to_owned(),
+        Ending::Aborted => {
+            let rules: Vec<String> =
+                report.plan.stop_rules.iter().map(|rule| words::stop_rule(*rule)).collect();
+            format!("given up before it was complete (after {})", rules.join(" or "))
+        }
+    };
+    Some(("ended", Label::Warning, said))
+}
+
+/// Whether the load was made as it was meant, which is what an open load is believed for.
+fn generator(report: &Report) -> Vec<Fact> {
+    let peak: u64 = report.targets.iter().map(|target| target.peak_in_flight).sum();
+    let dropped: u64 = report.targets.iter().map(|target| target.dropped).sum();
+    let Model::Open { arrivals, .. } = &report.plan.model else {
+        return Vec::new();
+    };
+    let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
+    let seconds = report.elapsed.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+    let achieved = if seconds > 0.0 { sent as f64 / seconds } else { 0.0 };
+    let mut made = format!(
+        "{}/s of {}; {peak} in flight at most",
+        words::per_second(achieved),
+        words::arrivals(arrivals)
+    );
+    if dropped > 0 {
+        made = format!("{made}; {dropped} dropped");
+    }
+    if report.generator.queued > 0 {
+        made = format!("{made}; {} had to wait for that", report.generator.queued);
+    }
+    let lag = &report.generator.lag;
+    let mut facts = vec![("made", Label::Plain, made)];
+    if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
+        let said = format!(
+            "p50 {}, p99 {} after the moment when it could be; {} of {} more than 1 ms late",
+            show_duration(median),
+            show_duration(high),
+            report.generator.late,
+            lag.count()
+        );
+        facts.push(("sent", Label::Plain, said));
+    }
+    facts
+}

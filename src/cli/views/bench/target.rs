@@ -1,0 +1,162 @@
+//! What became of the calls of one tool, for people.
+
+use std::time::Duration;
+
+use super::{figures, shape, words};
+use crate::bench::compare;
+use crate::bench::report::{Report, Slice, TargetReport};
+use crate::cli::output::{Label, Line, Page};
+use crate::util::units::{show_duration, show_size};
+
+/// Cells of a line over time.
+const LINE: usize = 40;
+
+/// The name of one tool, with its letter when there are several.
+pub(super) fn title(report: &Report, index: usize) -> String {
+    let tool = report.targets.get(index).map_or("", |target| target.tool.as_str());
+    if report.targets.len() > 1 {
+        return format!("{}  {tool}", compare::letter(index));
+    }
+    tool.to_owned()
+}
+
+/// The figures of one tool: headline, times, failures, and what happened when.
+pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    page.push(headline(report, target));
+    page.append(failures(target, width));
+    if target.ok > 0 {
+        page.gap();
+        page.append(times(report, target, width));
+        page.gap();
+        page.append(figures::histogram(&target.response, width));
+    }
+    page.gap();
+    for (key, label, value) in facts(target) {
+        page.fact(key, label, &value, width);
+    }
+    page.append(over_time(report, target, width));
+    page
+}
+
+/// How many, how long, how fast.
+pub(super) fn headline(report: &Report, target: &TargetReport) -> Line {
+    let made = words::calls(target.requests);
+    let rate = words::per_second(target.throughput);
+    let said = format!("{made} in {}, {rate} answered a second", show_duration(report.elapsed));
+    let label = if target.ok == 0 { Label::Error } else { Label::Plain };
+    Line::of(label, said).indented(2)
+}
+
+fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
+    let mut page = if report.is_open() {
+        figures::table(&[("response", &target.response), ("service", &target.service)], width)
+    } else {
+        figures::table(&[("service", &target.service)], width)
+    };
+    if figures::has_doubtful(&target.response) {
+        let note = "~ too few calls lie beyond it to rely on";
+        page.push(Line::of(Label::Dim, note).indented(2));
+    }
+    page
+}
+
+/// What the calls became that were not answered, each kind with its first words.
+fn failures(target: &TargetReport, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    let all = [
+        (target.ok, "answered", Label::Good),
+        (target.tool_errors, "refused by the tool", Label::Error),
+        (target.errors, "failed", Label::Error),
+        (target.timeouts, "timed out", Label::Error),
+        (target.unanswered, "without an answer when the run ended", Label::Warning),
+        (target.dropped, "dropped", Label::Warning),
+    ];
+    let mut counts = Line::default();
+    for (count, what, label) in all.into_iter().filter(|(count, ..)| *count > 0) {
+        let comma = if counts.is_empty() { "" } else { ", " };
+        counts.push(Label::Plain, comma);
+        counts.push(label, format!("{count} {what}"));
+    }
+    for line in counts.broken(width.unwrap_or(usize::MAX).saturating_sub(2)) {
+        page.push(line.indented(2));
+    }
+    if let Some(fault) = &target.fault {
+        page.fact("ended", Label::Error, &format!("before the run was done: {fault}"), width);
+    }
+    for (kind, error) in &target.errors_by_kind {
+        let said = format!(
+            "{} times, first after {}: {}",
+            error.count,
+            show_duration(error.first_seen),
+            error.sample
+        );
+        page.fact(kind, Label::Error, &said, width);
+    }
+    page
+}
+
+/// Facts of lesser weight.
+fn facts(target: &TargetReport) -> Vec<(&'static str, Label, String)> {
+    let mut facts = Vec::new();
+    let mut cold = Vec::new();
+    if let Some(connect) = target.cold.connect {
+        cold.push(format!("connecting took {}", show_duration(connect)));
+    }
+    if let Some(first) = target.cold.first_call {
+        cold.push(format!("the first call {}", show_duration(first)));
+    }
+    if !cold.is_empty() {
+        let counted = if target.warm_up > 0 { " (not counted)" } else { "" };
+        facts.push(("cold start", Label::Plain, cold.join(", ") + counted));
+    }
+    if target.restarts > 0 {
+        let said = format!("the way to the tool was opened again {} times", target.restarts);
+        facts.push(("restarts", Label::Warning, said));
+    }
+    if target.bytes_in + target.bytes_out > 0 {
+        let mut bytes = format!("{} received", show_size(target.bytes_in));
+        if target.bytes_out > 0 {
+            bytes = format!("{} sent, {bytes}", show_size(target.bytes_out));
+        }
+        facts.push(("bytes", Label::Plain, bytes));
+    }
+    for doubt in &target.doubts {
+        facts.push(("odd", Label::Warning, doubt.clone()));
+    }
+    facts
+}
+
+/// Rate and a high percentile, from the beginning to the end.
+fn over_time(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    let slices = &target.timeline;
+    // Two points make no course.
+    let [_, _, _, ..] = slices.as_slice() else { return page };
+    let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
+    for (name, numbers) in [("answered/s", rates(slices, report.elapsed)), ("p95", highs(slices))] {
+        let mut line = Line::of(Label::Dim, name).indented(2);
+        line.pad_to(15);
+        line.push(Label::Good, shape::sparkline(&numbers, cells));
+        page.push(line);
+    }
+    page
+}
+
+/// Answered calls a second in each slice; the last one may have been cut short by the end.
+pub(super) fn rates(slices: &[Slice], elapsed: Duration) -> Vec<f64> {
+    let rate = |slice: &Slice| {
+        let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);
+        // What lasted next to nothing has no rate.
+        let lasted = lasted.max(slice.lasting / 10);
+        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+        let ok = slice.ok as f64;
+        ok / lasted.as_secs_f64().max(1e-9)
+    };
+    slices.iter().map(rate).collect()
+}
+
+fn highs(slices: &[Slice]) -> Vec<f64> {
+    let high = |slice: &Slice| slice.response.quantile(0.95).map_or(0.0, |p95| p95.as_secs_f64());
+    slices.iter().map(high).collect()
+}

@@ -1,0 +1,135 @@
+//! Plans and figures in words.
+
+use crate::bench::plan::{Arrivals, Model, Over, Plan, Sharing, StopRule, WarmUp};
+use crate::bench::report::Report;
+use crate::util::units::show_duration;
+
+/// Calls a second, with three digits that mean something.
+pub(super) fn per_second(rate: f64) -> String {
+    let decimals = if rate < 10.0 { 2 } else { usize::from(rate < 100.0) };
+    let number = format!("{rate:.decimals$}");
+    match number.split_once('.') {
+        Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),
+        _ => number,
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub(super) fn calls(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "call" } else { "calls" })
+}
+
+/// How the load was made, and what the times count from.
+pub(super) fn model(model: &Model) -> String {
+    match model {
+        Model::Closed { concurrency: 1 } => {
+            "closed load: one call after the other, timed from the sending".to_owned()
+        }
+        Model::Closed { concurrency } => {
+            format!("closed load: {concurrency} calls in flight, timed from the sending")
+        }
+        Model::Open { arrivals, in_flight, over } => {
+            let over = match over {
+                Over::Queue => "more wait",
+                Over::Drop => "more are dropped",
+            };
+            format!(
+                "open load: {}, at most {in_flight} in flight ({over}), timed from the intended \
+                 moment",
+                self::arrivals(arrivals)
+            )
+        }
+    }
+}
+
+/// The intended moments.
+pub(super) fn arrivals(arrivals: &Arrivals) -> String {
+    match arrivals {
+        Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),
+        Arrivals::Poisson { rate } => {
+            format!("{}/s on average at random moments", per_second(*rate))
+        }
+        Arrivals::Steps(steps) => match (steps.first(), steps.last()) {
+            (Some(first), Some(last)) if steps.len() > 1 => format!(
+                "{}/s to {}/s in {} steps",
+                per_second(first.rate),
+                per_second(last.rate),
+                steps.len()
+            ),
+            (Some(only), _) => format!("{}/s", per_second(only.rate)),
+            (None, _) => "never".to_owned(),
+        },
+    }
+}
+
+/// What bounds a run.
+pub(super) fn bounds(plan: &Plan) -> String {
+    let until = &plan.until;
+    match (until.requests, until.duration) {
+        (Some(requests), Some(duration)) => {
+            format!("{} or {}, whichever comes first", calls(requests), show_duration(duration))
+        }
+        (Some(requests), None) => calls(requests),
+        (None, Some(duration)) => show_duration(duration),
+        (None, None) => "the steps of the rate".to_owned(),
+    }
+}
+
+/// What was made first and not counted.
+pub(super) fn warm_up(report: &Report) -> String {
+    let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
+    match (report.plan.warm_up, made) {
+        (_, 0) => "none: the first calls count too".to_owned(),
+        (WarmUp::Time(time), made) => {
+            format!("{} in {}, not counted", calls(made), show_duration(time))
+        }
+        (WarmUp::Calls(_), made) => format!("{}, not counted", calls(made)),
+    }
+}
+
+/// How targets share a run; nothing for one.
+pub(super) fn sharing(report: &Report) -> Option<String> {
+    (report.targets.len() > 1).then(|| match report.plan.sharing {
+        Sharing::Mixed => "all at once, chosen by weight".to_owned(),
+        Sharing::Turns { rounds } => {
+            format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed)
+        }
+    })
+}
+
+/// A reason to end early.
+pub(super) fn stop_rule(rule: StopRule) -> String {
+    match rule {
+        StopRule::FailuresInARow(limit) => format!("{limit} failures one after the other"),
+        StopRule::Failures(limit) => format!("{limit} failures"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::plan::Step;
+
+    #[test]
+    fn rates_have_three_digits() {
+        for (rate, words) in
+            [(0.5, "0.50"), (2.0, "2"), (49.93, "49.9"), (50.0, "50"), (14_322.7, "14323")]
+        {
+            assert_eq!(per_second(rate), words);
+        }
+    }
+
+    #[test]
+    fn an_open_load_says_what_becomes_of_too_many() {
+        let step = |rate| Step { rate, lasting: Duration::from_secs(1) };
+        let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
+        let open = Model::Open { arrivals, in_flight: 8, over: Over::Drop };
+        assert_eq!(
+            model(&open),
+            "open load: 10/s to 20/s in 2 steps, at most 8 in flight (more are dropped), timed \
+             from the intended moment"
+        );
+    }
+}

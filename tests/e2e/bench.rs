@@ -1,0 +1,286 @@
+//! Many calls of a tool, end to end: what is reported, what ends a run, and what is refused.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Fixture, Place, Pty, Run, Sandbox, log_events};
+
+/// A room with one server called `srv`.
+struct House {
+    room: Sandbox,
+    _fixture: Fixture,
+}
+
+impl House {
+    fn new(fault: &str) -> Self {
+        Self::with(|room| Fixture::fault(Place::Stdio, fault, "legacy", &room.log("srv")))
+    }
+
+    /// A fault that begins after so many calls.
+    fn after(calls: usize, fault: &str) -> Self {
+        Self::with(|room| Fixture::fault_after(calls, fault, &room.log("srv")))
+    }
+
+    fn with(fixture: impl FnOnce(&Sandbox) -> Fixture) -> Self {
+        let room = Sandbox::new();
+        let fixture = fixture(&room);
+        room.server("srv", &fixture);
+        Self { room, _fixture: fixture }
+    }
+
+    /// `toolhost bench srv-echo message=hi …`
+    fn bench<'a>(&'a self, words: &[&'a str]) -> Run<'a> {
+        self.room.with_servers(["bench", "srv-echo", "message=hi"].iter().chain(words).copied())
+    }
+
+    fn report(&self, words: &[&str], code: i32) -> Value {
+        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        let finished = self.bench(&words).check();
+        finished.exits(code);
+        finished.json()
+    }
+
+    /// How many calls reached the server.
+    fn calls(&self) -> usize {
+        let messages = log_events(&self.room.log("srv"), "message");
+        messages.iter().filter(|message| message["method"] == "tools/call").count()
+    }
+
+    fn was_started(&self) -> bool {
+        !log_events(&self.room.log("srv"), "start").is_empty()
+    }
+
+    /// Waits until so many calls have arrived; the run under test does not end before that.
+    #[track_caller]
+    fn await_calls(&self, count: usize) {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while self.calls() < count {
+            assert!(std::time::Instant::now() < deadline, "no call arrived");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn every_call_is_made_and_reported() {
+    let house = House::new("none");
+    let report = house.report(&["-n", "20", "--warmup", "3"], 0);
+    assert_eq!(report["tool"], "srv-echo");
+    assert_eq!((&report["requests"], &report["ok"]), (&Value::from(20), &Value::from(20)));
+    for times in ["latency_ms", "service_ms"] {
+        for figure in ["min", "mean", "stddev", "p50", "p90", "p95", "p99", "p999", "max"] {
+            assert!(report[times][figure].is_number(), "{times}.{figure}: {report}");
+        }
+    }
+    assert_eq!(house.calls(), 23);
+}
+
+#[test]
+fn the_text_names_the_load_and_its_bounds() {
+    let house = House::new("none");
+    let finished = house.bench(&["-n", "20"]).check();
+    let out = finished.exits(0).out();
+    for words in ["srv-echo", "20 calls in", "closed load", "p50", "p99", "~", "warm-up"] {
+        assert!(out.contains(words), "{words}\n{finished}");
+    }
+    let finished = house.bench(&["--rate", "400", "-n", "20"]).check();
+    let out = finished.exits(0).out();
+    for words in ["open load: 400/s", "response", "service", "after the moment when it could be"] {
+        assert!(out.contains(words), "{words}\n{finished}");
+    }
+}
+
+#[test]
+fn other_formats_hold_the_same_run() {
+    let house = House::new("none");
+    let yaml = house.bench(&["-n", "5", "-o", "yaml"]).check();
+    assert!(yaml.exits(0).out().contains("requests: 5\n"), "{yaml}");
+    house.bench(&["-n", "5", "-o", "names"]).check().exits(2).says(&["no names output"]);
+}
+
+#[test]
+fn calls_of_a_server_that_goes_wrong_are_told_apart() {
+    for (fault, kind) in [("tool-error", "tool"), ("result-and-error", "protocol")] {
+        let house = House::after(8, fault);
+        let report = house.report(&["-n", "20", "--warmup", "0"], 0);
+        assert_eq!((&report["requests"], &report["ok"]), (&Value::from(20), &Value::from(8)));
+        assert_eq!(report["errors_by_kind"][kind]["count"], 12, "{fault}: {report}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_costs_the_calls_in_flight_and_no_success() {
+    let house = House::after(8, "exit-mid-call");
+    let report = house.report(&["-n", "12", "--warmup", "0"], 0);
+    assert!(report["ok"].as_u64().unwrap() >= 8, "{report}");
+    assert!(report["errors_by_kind"]["unreachable"]["count"].as_u64().unwrap() >= 1, "{report}");
+}
+
+#[test]
+fn a_server_that_stops_answering_costs_timeouts() {
+    let house = House::after(8, "never-answers-call");
+    let report = house.report(&["-n", "10", "--warmup", "0", "--timeout", "200ms"], 0);
+    assert_eq!((&report["ok"], &report["timeouts"]), (&Value::from(8), &Value::from(2)));
+}
+
+#[test]
+fn noise_between_the_answers_is_no_failure() {
+    for fault in ["banner", "stderr-flood"] {
+        let house = House::new(fault);
+        let report = house.report(&["-n", "12"], 0);
+        assert_eq!(report["ok"], 12, "{fault}: {report}");
+    }
+}
+
+#[test]
+fn without_a_success_the_commonest_failure_is_the_code() {
+    for (fault, more, code) in [
+        ("tool-error", &["-n", "4"][..], 3),
+        ("exit-mid-call", &["-n", "4"], 4),
+        ("never-answers-call", &["-n", "2", "--timeout", "200ms"], 7),
+        ("result-and-error", &["-n", "4"], 10),
+    ] {
+        let house = House::new(fault);
+        let finished = house.bench(more).check();
+        finished.exits(code);
+        assert!(finished.out().contains("0 answered a second"), "{fault}\n{finished}");
+    }
+}
+
+#[test]
+fn a_run_ends_when_too_much_failed() {
+    let house = House::after(5, "tool-error");
+    let words = ["-n", "100000", "--warmup", "0", "--stop-after-failures", "7"];
+    let finished = house.bench(&words).check();
+    assert!(finished.exits(0).out().contains("given up"), "{finished}");
+    assert_eq!(house.calls(), 12);
+}
+
+#[test]
+fn what_asks_or_writes_is_refused() {
+    let house = House::new("none");
+    let wipe = |more: &[&'static str]| {
+        house
+            .room
+            .with_servers(["bench", "srv-wipe", "-n", "3"].iter().chain(more).copied())
+            .check()
+    };
+    wipe(&[]).exits(6).says(&["srv-wipe", "--allow-writes"]);
+    assert_eq!(house.calls(), 0);
+    wipe(&["--allow-writes", "--warmup", "0"]).exits(0);
+    assert_eq!(house.calls(), 3);
+}
+
+#[test]
+fn nothing_is_started_for_a_wrong_command_line() {
+    let house = House::new("none");
+    house.room.file("odd.jsonl", "{\"message\": \"a\"}\n[1]\n");
+    for (words, said) in [
+        (&["bench", "srv-echo", "--over", "drop"][..], "--rate"),
+        (&["bench", "srv-echo", "--rate", "fast"], "10..100:60s"),
+        (&["bench", "srv-echo", "-n", "0"], "0"),
+        (&["bench", "srv-echo", "--args-lines", "none.jsonl"], "none.jsonl"),
+        (&["bench", "srv-echo", "--args-lines", "odd.jsonl"], "line 2"),
+        (&["bench", "srv-echo", "a=1", "--args-lines", "odd.jsonl"], "--args-lines"),
+    ] {
+        house.room.with_servers(words.iter().copied()).check().exits(2).says(&[said]);
+    }
+    assert!(!house.was_started());
+}
+
+#[test]
+fn arguments_come_line_by_line_and_are_checked_before_the_first_call() {
+    let house = House::new("none");
+    house.room.file("args.jsonl", "{\"message\": \"one\"}\n\n{\"message\": \"two\"}\n");
+    let run = |file: &'static str| {
+        let words = ["bench", "srv-echo", "--args-lines", file, "-n", "4", "--warmup", "0"];
+        house.room.with_servers(words).check()
+    };
+    run("args.jsonl").exits(0);
+    let sent: Vec<Value> = log_events(&house.room.log("srv"), "message")
+        .into_iter()
+        .filter(|message| message["method"] == "tools/call")
+        .map(|message| message["params"]["arguments"]["message"].clone())
+        .collect();
+    assert_eq!(sent, ["one", "two", "one", "two"]);
+    house.room.file("wrong.jsonl", "{\"message\": \"one\"}\n{\"massage\": \"two\"}\n");
+    run("wrong.jsonl").exits(2).says(&["message", "line 2"]);
+    assert_eq!(house.calls(), 4);
+}
+
+#[test]
+fn an_interruption_ends_the_run_and_keeps_what_there_is() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let house = House::new("none");
+        let running = house.bench(&["--duration", "50s", "--warmup", "0"]).start();
+        house.await_calls(5);
+        running.signal(signal);
+        let finished = running.finish();
+        finished.hold(&house.room);
+        finished.exits(code);
+        assert!(finished.out().contains("stopped before it was complete"), "{finished}");
+    }
+}
+
+#[test]
+fn a_second_interruption_waits_for_nothing_and_still_reports() {
+    let house = House::after(5, "never-answers-call");
+    let running = house.bench(&["--duration", "50s", "--warmup", "0"]).start();
+    house.await_calls(6);
+    running.signal(Signal::INT);
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    finished.hold(&house.room);
+    finished.exits(130);
+    assert!(finished.out().contains("6 calls in"), "{finished}");
+}
+
+#[test]
+fn a_person_sees_the_run_and_may_end_it() {
+    let house = House::new("none");
+    let words = ["--mcp", "mcp.yaml", "bench", "srv-echo", "message=hi", "--duration", "50s"];
+    for columns in [40, 80, 120] {
+        let mut pty = Pty::sized(&house.room, env!("CARGO_BIN_EXE_toolhost"), &words, 24, columns);
+        pty.expect("measuring").expect("answered").type_keys("\u{3}");
+        let (status, screen) = pty.finish();
+        assert_eq!(status, Some(130), "{screen}");
+        // What follows the last frame is the report.
+        let report = screen.rsplit("\u{1b}[J").next().unwrap_or_default();
+        assert!(report.contains("stopped before"), "{screen}");
+        let widest = plain(report).lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= usize::from(columns), "{widest} cells of {columns}\n{report}");
+    }
+}
+
+#[test]
+fn plain_output_repaints_nothing() {
+    let house = House::new("none");
+    let words = ["--mcp", "mcp.yaml", "--plain", "bench", "srv-echo", "message=hi", "-n", "50"];
+    let (status, screen) = Pty::toolhost(&house.room, &words).finish();
+    assert_eq!(status, Some(0), "{screen}");
+    assert!(!screen.contains('\u{1b}'), "{screen:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let house = House::new("none");
+    let script = "\"$0\" --mcp mcp.yaml bench srv-echo message=hi -n 5 | true; \
+                  test \"${PIPESTATUS[0]}\" = 0";
+    let finished =
+        house.room.program("bash", ["-c", script, env!("CARGO_BIN_EXE_toolhost")]).check();
+    finished.exits(0);
+}
+
+/// Text without the sequences that colour it.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        out.push_str(before);
+        rest = after
+            .trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
+            .get(1..)
+            .unwrap_or("");
+    }
+    out + rest
+}
