@@ -25,7 +25,7 @@ use super::respondent::Respondent;
 use super::session::{Asked, ProgressListener, Session, SessionTransport};
 use super::transport::http::HttpWire;
 use super::wire::Wire;
-use crate::model::{CallId, Era, Fault, FaultKind, OfferList, Phase, Signal};
+use crate::model::{CallId, Era, Fault, FaultKind, JsonObject, OfferList, Phase, Signal};
 
 pub use super::handshake::{ConnectOptions, Opener};
 pub use held::Held;

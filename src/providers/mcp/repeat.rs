@@ -48,13 +48,13 @@ impl McpProvider {
         };
         let tool = order.tool.tool();
         let Current { definition, warnings } = self.current(&connection, tool).await?;
-        if calling::wants_task(&connection, definition.as_ref()) {
+        if calling::wants_task(&connection, definition.as_deref()) {
             return Ok(None);
         }
         for warning in warnings {
             connection.doubt(warning);
         }
-        let schema = definition.map(|definition| definition.input_schema);
+        let schema = definition.map(|definition| Arc::clone(&definition.input_schema));
         let fence = Fence::new(schema, &self.spec.roots, &self.spec.name);
         let meta = connection.request_meta(self.log_level());
         let lane = Lane::open(connection, tool, &meta, order.context.call_id.clone());

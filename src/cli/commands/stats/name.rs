@@ -49,7 +49,7 @@ pub(super) async fn find(
     }
     let assembly = context.build()?;
     let declared = assembly.host.catalogue(&Reach::Declared).await.tools;
-    let mut names: Vec<ToolName> = declared.into_iter().map(|tool| tool.name).collect();
+    let mut names: Vec<ToolName> = declared.into_iter().map(|tool| tool.name.clone()).collect();
     if let Resolution::Found(at) = naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
         return Ok(Meant::Tool(names.swap_remove(at).full()));
     }

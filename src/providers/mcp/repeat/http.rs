@@ -63,7 +63,7 @@ impl McpProvider {
         let ready = async {
             let connection = self.connection().await?;
             let Current { definition, warnings } = self.current(&connection, tool).await?;
-            if calling::wants_task(&connection, definition.as_ref()) {
+            if calling::wants_task(&connection, definition.as_deref()) {
                 return Ok(None);
             }
             let request = Request::new(tool, &connection.request_meta(self.log_level()));
@@ -76,7 +76,7 @@ impl McpProvider {
                 connection.doubt(warning);
             }
             let modern = connection.agreement.era == Era::Modern;
-            let schema = definition.map(|definition| definition.input_schema);
+            let schema = definition.map(|definition| Arc::clone(&definition.input_schema));
             let fence = Fence::new(schema.clone(), &self.spec.roots, &self.spec.name);
             Ok(Some(OverHttp {
                 lanes,
