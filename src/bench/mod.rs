@@ -7,10 +7,18 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod advice;
+mod carry;
+pub mod control;
+mod course;
 pub mod driver;
 pub mod meter;
+mod moments;
 pub mod plan;
 pub mod report;
 pub mod run;
 pub mod schedule;
+#[cfg(test)]
+pub(crate) mod simulation;
+mod stock;
 pub mod watch;
