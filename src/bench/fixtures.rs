@@ -54,6 +54,7 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
         restarts: 0,
         timeline,
         doubts: Vec::new(),
+        fault: None,
     }
 }
 

@@ -60,6 +60,8 @@ pub fn report(report: &Report, environment: &BenchEnvironment, findings: &Findin
         json!({
             "lag_ms": durations(&report.generator.lag),
             "late": report.generator.late,
+            "queued": report.generator.queued,
+            "paused_s": seconds(report.generator.paused),
         }),
     );
     put("comparison", findings.comparisons.iter().map(comparison).collect());
@@ -137,6 +139,9 @@ fn target(report: &Report, at: usize) -> Map<String, Value> {
         "timeline": of.timeline.iter().map(slice).collect::<Value>(),
         "blocks": baseline::of_run(report, at).iter().map(block).collect::<Value>(),
         "doubts": of.doubts,
+        "fault": of.fault.as_ref().map(|fault| {
+            json!({ "kind": fault.kind().as_str(), "message": fault.to_string() })
+        }),
     });
     match fields {
         Value::Object(fields) => fields,
@@ -339,6 +344,7 @@ fn plan(of: &Plan) -> Value {
         "warm_up": warm_up,
         "patience_s": seconds(of.patience),
         "stop_rules": stop_rules,
+        "grace": { "calls": of.grace.calls, "time_s": seconds(of.grace.time) },
         "seed": of.seed,
     })
 }

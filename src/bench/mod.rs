@@ -16,6 +16,7 @@ pub mod control;
 mod course;
 pub mod driver;
 pub mod environment;
+pub mod export;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -12,12 +12,12 @@ use crate::util::units::show_duration;
 
 /// More failed calls than this make the times those of a lucky rest.
 const MANY_FAILURES: f64 = 0.05;
-/// Calls that were late by more than this share of the run: the rate was not reached.
-const SLIPPED: f64 = 0.05;
+/// Fewer answers than this share of the wanted ones: the rate was not reached.
+const REACHED: f64 = 0.95;
+/// More calls than this share found all places in flight taken: the tool is saturated.
+const MANY_QUEUED: f64 = 0.05;
 /// Lateness of the generator beyond this share of the median disturbs what is measured.
 const LATENESS: f64 = 0.1;
-/// A response time so many times the service time is mostly waiting.
-const WAITING: f64 = 2.0;
 /// A tail so many times the median is a story of its own.
 const LONG_TAIL: f64 = 10.0;
 /// A first call so many times the median was a cold one.
@@ -49,6 +49,7 @@ fn of_target(report: &Report, target: &TargetReport) -> Vec<String> {
     }
     let mut said = Vec::new();
     said.extend(failures(target));
+    said.extend(interruptions(target));
     if target.ok == 0 {
         return said;
     }
@@ -86,6 +87,22 @@ fn failures(target: &TargetReport) -> Option<String> {
     } else {
         format!("{what}; the times are those of the others.")
     })
+}
+
+fn interruptions(target: &TargetReport) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(fault) = &target.fault {
+        said.push(format!("It ended before its time: {fault}."));
+    }
+    if target.restarts > 0 {
+        let times = if target.restarts == 1 { "once" } else { "more than once" };
+        said.push(format!(
+            "The way to the tool broke and was opened again {times} ({}): the run holds more than \
+             one start.",
+            target.restarts
+        ));
+    }
+    said
 }
 
 fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<String> {
@@ -148,22 +165,21 @@ fn open(
     else {
         return said;
     };
-    let full = target.peak_in_flight >= in_flight as u64;
     let made = target.requests + target.dropped;
-    // A schedule that slipped by a part of the run's length was not kept.
-    let slipped = report.generator.lag.quantile(0.99).unwrap_or_default();
-    let behind = ratio(slipped, report.elapsed) > SLIPPED;
-    let waits = ratio(response, service) > WAITING;
-    if full && over == Over::Drop && target.dropped > 0 {
+    let generator = &report.generator;
+    let queued = float(generator.queued) / float(made.max(1)) > MANY_QUEUED;
+    if over == Over::Drop && target.dropped > 0 {
         said.push(format!(
             "Saturated: {} of {made} calls found {in_flight} in flight and were dropped. The tool \
              answers {} a second at {in_flight} in flight.",
             target.dropped,
             rate(target.throughput)
         ));
-    } else if full && waits {
-        let wish = match (behind, arrivals) {
-            (true, Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }) => {
+    } else if queued {
+        let wish = match arrivals {
+            Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }
+                if report.targets.len() == 1 && target.throughput < wanted * REACHED =>
+            {
                 format!(" of {} wanted", rate(*wanted))
             }
             _ => String::new(),
@@ -176,15 +192,8 @@ fn open(
             show_duration(service),
             rate(target.throughput)
         ));
-    } else if let Some(sentence) = lateness(&report.generator.lag, service, full) {
+    } else if let Some(sentence) = lateness(&generator.lag, service) {
         said.push(sentence);
-    } else if waits {
-        said.push(format!(
-            "Stalls limit it: the median is {} from the intended moment and {} from the sending, \
-             so calls wait before they are sent.",
-            show_duration(response),
-            show_duration(service)
-        ));
     } else {
         said.push(format!(
             "Nothing limits it at this rate: calls were sent when they were meant to be, and at \
@@ -198,9 +207,9 @@ fn open(
 }
 
 /// The generator was late although there was room: it is what limits.
-fn lateness(lag: &Durations, service: Duration, full: bool) -> Option<String> {
+fn lateness(lag: &Durations, service: Duration) -> Option<String> {
     let late = lag.quantile(0.99)?;
-    (!full && ratio(late, service) > LATENESS && late > Duration::from_millis(1)).then(|| {
+    (ratio(late, service) > LATENESS && late > Duration::from_millis(1)).then(|| {
         format!(
             "The generator limits it: one call in a hundred was sent {} or more after its moment \
              although there was room for it, against a median of {} for the tool. This machine is \

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::*;
 use crate::bench::baseline::parse;
 use crate::bench::environment::ServerIdentity;
@@ -70,6 +68,7 @@ fn one_target_stands_flat_and_fits_the_schema() {
     let mut report = of(vec![even("a", 10)]);
     let error = ErrorReport { count: 2, first_seen: Duration::ZERO, sample: "no".to_owned() };
     report.targets[0].errors_by_kind.insert("tool".to_owned(), error);
+    report.targets[0].fault = Some(crate::model::Fault::unreachable("it died"));
     report.targets[0].cold.connect = Some(Duration::from_micros(1_500));
     let demands = Demands {
         thresholds: threshold::parse(&["p99>1ms".to_owned()], 1).unwrap(),
@@ -80,6 +79,7 @@ fn one_target_stands_flat_and_fits_the_schema() {
     assert_eq!(value["tool"], "a");
     assert!((value["latency_ms"]["p50"].as_f64().unwrap() - 5.0).abs() < 0.005);
     assert_eq!(value["cold_start"]["connect_ms"].as_f64(), Some(1.5));
+    assert_eq!(value["fault"], json!({ "kind": "unreachable", "message": "it died" }));
     assert_eq!(value["unsure"], json!(["p999"]));
     assert_eq!(value["thresholds"][0]["failed"], true);
     assert_eq!(value["began"], "2027-01-15T08:00:00Z");

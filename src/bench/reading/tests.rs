@@ -59,8 +59,8 @@ fn waiting_for_a_place_is_saturation() {
     report.targets[0].peak_in_flight = 50;
     report.targets[0].response = Durations::default();
     report.targets[0].response.record_many(Duration::from_millis(400), 1_000);
-    report.generator.lag = Durations::default();
-    report.generator.lag.record_many(Duration::from_millis(399), 1_000);
+    report.generator.queued = 900;
+    report.targets[0].throughput = 50.0;
     says(&report, "Saturated: calls wait for one of the 50 places in flight");
     says(&report, "400 ms from the intended moment, of which the tool takes 1.01 ms");
     says(&report, "of 100 wanted");

@@ -1,0 +1,208 @@
+"""Calls tools of an MCP server over HTTP. Written by `toolhost bench --export-locust`.
+
+    pip install locust
+    locust -f THIS_FILE --headless                                  # one process
+    locust -f THIS_FILE --headless --master --expect-workers 2      # many, anywhere
+    locust -f THIS_FILE --worker --master-host HOST
+
+What is called, by how many and for how long stands in PLAN_TEXT; the options -u, -r and -t are not
+needed. Headers that may hold credentials are read from the environment, on each worker.
+
+Locust's users wait for an answer before they call again. A rate is therefore kept only while they
+are quicker than their share of it; when all are waiting, fewer calls are made, and their times do
+not count from the moments that were meant. `toolhost bench --rate` does that on one machine.
+"""
+
+import itertools
+import json
+import os
+import random
+from urllib.parse import urlsplit
+
+from locust import LoadTestShape, constant, constant_throughput, events, task
+from locust.contrib.fasthttp import FastHttpUser
+
+PLAN_TEXT = "{}"
+PLAN = json.loads(PLAN_TEXT)
+LOAD = PLAN["load"]
+ENDPOINT = urlsplit(PLAN["endpoint"])
+PATH = (ENDPOINT.path or "/") + (f"?{ENDPOINT.query}" if ENDPOINT.query else "")
+RATES = [step["rate"] for step in LOAD.get("steps", [])]
+# The share of the rate that each user keeps; steps change how many users there are.
+SHARE = max(RATES) / LOAD["users"] if RATES else 0.0
+META = {
+    "io.modelcontextprotocol/protocolVersion": PLAN["protocol"],
+    "io.modelcontextprotocol/clientInfo": PLAN["client"],
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def own_headers():
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    for header in PLAN["headers"]:
+        if "text" in header:
+            headers[header["name"]] = header["text"]
+        elif header["variable"] in os.environ:
+            headers[header["name"]] = header["before"] + os.environ[header["variable"]]
+        else:
+            raise SystemExit(f"{header['name']}: the variable {header['variable']} is not set")
+    return headers
+
+
+def waiting():
+    """How long a user waits between calls."""
+    if LOAD["kind"] == "constant":
+        return constant_throughput(SHARE)
+    if LOAD["kind"] == "poisson":
+        return lambda user: random.expovariate(SHARE)
+    return constant(0)
+
+
+def messages(response):
+    """The messages of an answer: one of JSON, or those of an event stream."""
+    text = response.text or ""
+    if "text/event-stream" not in (response.headers.get("content-type") or ""):
+        return [json.loads(text)]
+    found = []
+    for event in text.replace("\r\n", "\n").split("\n\n"):
+        lines = [line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]
+        if any(lines):
+            found.append(json.loads("\n".join(lines)))
+    return found
+
+
+def verdict(response, number):
+    """Why this is no good answer to the call with this number; None when it is one."""
+    if response.status_code != 200:
+        return f"HTTP {response.status_code}"
+    try:
+        answers = [m for m in messages(response) if isinstance(m, dict) and m.get("id") == number]
+    except ValueError:
+        return "the answer is not JSON"
+    if not answers:
+        return "no answer with the id of the call"
+    if "error" in answers[0]:
+        error = answers[0]["error"]
+        return f"JSON-RPC error {error.get('code')}: {str(error.get('message'))[:80]}"
+    result = answers[0].get("result")
+    if not isinstance(result, dict):
+        return "an answer without a result"
+    if result.get("isError"):
+        return "isError"
+    if result.get("resultType", "complete") != "complete":
+        return f"resultType {result['resultType']}"
+    return None
+
+
+class Caller(FastHttpUser):
+    host = f"{ENDPOINT.scheme}://{ENDPOINT.netloc}"
+    wait_time = waiting()
+
+    def on_start(self):
+        self.own = own_headers()
+        self.numbers = itertools.count(1)
+        self.rows = {t["name"]: itertools.cycle(t["arguments"]) for t in PLAN["tools"]}
+        # Not all users begin with the same row.
+        for tool in PLAN["tools"]:
+            for _ in range(random.randrange(len(tool["arguments"]))):
+                next(self.rows[tool["name"]])
+        if PLAN["modern"]:
+            self.own["MCP-Protocol-Version"] = PLAN["protocol"]
+        else:
+            self.shake_hands()
+
+    def on_stop(self):
+        if "Mcp-Session-Id" in self.own:
+            # A server need not allow it.
+            with self.client.delete(
+                PATH, headers=self.own, name="end of session", catch_response=True
+            ) as response:
+                response.success()
+
+    def shake_hands(self):
+        params = {
+            "protocolVersion": PLAN["protocol"],
+            "capabilities": {},
+            "clientInfo": PLAN["client"],
+        }
+        number = next(self.numbers)
+        body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": params}
+        with self.client.post(
+            PATH, json=body, headers=self.own, name="initialize", catch_response=True
+        ) as response:
+            why = verdict(response, number)
+            if why:
+                response.failure(why)
+                return
+            agreed = next(m for m in messages(response) if m.get("id") == number)["result"]
+            session = response.headers.get("mcp-session-id")
+        self.own["MCP-Protocol-Version"] = agreed.get("protocolVersion", PLAN["protocol"])
+        if session:
+            self.own["Mcp-Session-Id"] = session
+        body = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        self.client.post(PATH, json=body, headers=self.own, name="initialized")
+
+    @task
+    def call(self):
+        (tool,) = random.choices(PLAN["tools"], [t["weight"] for t in PLAN["tools"]])
+        params = {"name": tool["tool"], "arguments": next(self.rows[tool["name"]])}
+        headers = self.own
+        if PLAN["modern"]:
+            params["_meta"] = META
+            headers = {**self.own, "Mcp-Method": "tools/call", "Mcp-Name": header_text(tool["tool"])}
+        number = next(self.numbers)
+        body = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+        with self.client.post(
+            PATH, json=body, headers=headers, name=tool["name"], catch_response=True
+        ) as response:
+            why = verdict(response, number)
+            if why:
+                response.failure(why)
+            else:
+                response.success()
+
+
+def header_text(text):
+    """A name as it stands in a header: encoded when it is not plain."""
+    import base64
+
+    plain = text.isascii() and text.isprintable() and text == text.strip(" ")
+    if plain and not (text.startswith("=?base64?") and text.endswith("?=")):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+class Plan(LoadTestShape):
+    """How many users there are, and when the run is over. Locust asks once a second, and the master
+    hears of calls every few seconds, so that a run makes somewhat more calls than planned."""
+
+    def tick(self):
+        ran = self.get_run_time()
+        if PLAN["duration_s"] is not None and ran >= PLAN["duration_s"]:
+            return None
+        if PLAN["requests"] is not None and self.calls() >= PLAN["requests"]:
+            return None
+        users = LOAD["users"]
+        steps = LOAD.get("steps", [])
+        if any("lasting_s" in step for step in steps):
+            for step in steps:
+                ran -= step["lasting_s"]
+                if ran < 0:
+                    users = max(1, round(step["rate"] / SHARE))
+                    break
+            else:
+                return None
+        return users, max(users, 1)
+
+    def calls(self):
+        names = {tool["name"] for tool in PLAN["tools"]}
+        entries = self.runner.stats.entries.items()
+        return sum(entry.num_requests for (name, _), entry in entries if name in names)
+
+
+@events.init.add_listener
+def seed(environment, **_):
+    random.seed(f"{PLAN['seed']} {os.getpid()}")

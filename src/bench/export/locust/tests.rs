@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use super::*;
+use crate::bench::plan::{Bounds, Step};
+
+fn target(name: &str) -> LocustTarget {
+    let arguments: JsonObject =
+        serde_json::from_value(json!({ "message": "hi \"\\ü\u{1f600}" })).unwrap();
+    LocustTarget {
+        name: name.to_owned(),
+        tool: "echo".to_owned(),
+        url: "http://127.0.0.1:9/mcp".to_owned(),
+        protocol: None,
+        headers: Vec::new(),
+        arguments: ArgumentSource::One(arguments),
+        weight: 1.0,
+    }
+}
+
+/// The plan in a file, as Python reads it: the escapes of its one literal undone.
+fn plan_of(file: &str) -> Value {
+    let start = file.find("PLAN_TEXT = \"\"\"\\\n").unwrap() + 17;
+    let end = start + file.get(start..).unwrap().find("\"\"\"\nPLAN = ").unwrap();
+    let mut text = String::new();
+    let mut signs = file.get(start..end).unwrap().chars();
+    while let Some(c) = signs.next() {
+        assert!(c == '\n' || (' '..='~').contains(&c), "{c:?} is not ASCII");
+        match c {
+            '\\' => match signs.next().unwrap() {
+                'U' => {
+                    let digits: String = signs.by_ref().take(8).collect();
+                    text.push(char::from_u32(u32::from_str_radix(&digits, 16).unwrap()).unwrap());
+                }
+                other => text.push(other),
+            },
+            c => text.push(c),
+        }
+    }
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_plan_stands_in_the_file() {
+    let plan = Plan {
+        model: Model::Closed { concurrency: 7 },
+        until: Bounds { requests: Some(500), duration: Some(Duration::from_secs(3)) },
+        ..Plan::default()
+    };
+    let file = locust(&plan, &[target("null-echo")]).unwrap();
+    let written = plan_of(&file);
+    assert_eq!(written["load"], json!({ "kind": "closed", "users": 7 }));
+    assert_eq!(written["tools"][0]["arguments"][0]["message"], "hi \"\\ü\u{1f600}");
+    assert_eq!((&written["requests"], &written["duration_s"]), (&json!(500), &json!(3.0)));
+    assert_eq!((&written["modern"], &written["protocol"]), (&json!(false), &json!("2025-11-25")));
+    assert!(!file.contains("PLAN_TEXT = \"{}\""));
+}
+
+#[test]
+fn rates_and_steps_are_written() {
+    let step = |rate| Step { rate, lasting: Duration::from_secs(2) };
+    let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
+    let model = Model::Open { arrivals, in_flight: 4, over: Over::Queue };
+    let mut modern = target("a");
+    modern.protocol = Some(MODERN.to_owned());
+    let written = plan_of(&locust(&Plan { model, ..Plan::default() }, &[modern]).unwrap());
+    assert_eq!(written["load"]["steps"][1], json!({ "rate": 20.0, "lasting_s": 2.0 }));
+    assert_eq!(written["modern"], true);
+}
+
+#[test]
+fn no_secret_is_written() {
+    let text = |name: &str| LocustHeader {
+        name: name.to_owned(),
+        value: LocustValue::Text("s3cr3t".to_owned()),
+    };
+    let mut of = target("a");
+    of.headers = ["Authorization", "X-Api-Key", "Cookie"].map(text).to_vec();
+    of.headers.push(LocustHeader {
+        name: "X-Team".to_owned(),
+        value: LocustValue::Text("blue".to_owned()),
+    });
+    of.headers.push(LocustHeader {
+        name: "X-Mine".to_owned(),
+        value: LocustValue::Variable { before: "Bearer ".to_owned(), variable: "MINE".to_owned() },
+    });
+    let file = locust(&Plan::default(), &[of]).unwrap();
+    assert!(!file.contains("s3cr3t"));
+    let headers = plan_of(&file)["headers"].clone();
+    assert_eq!(headers[1]["variable"], "TOOLHOST_X_API_KEY");
+    assert_eq!(headers[3]["text"], "blue");
+    assert_eq!(headers[4], json!({ "name": "X-Mine", "before": "Bearer ", "variable": "MINE" }));
+}
+
+#[test]
+fn what_locust_cannot_do_is_refused() {
+    let refused = |targets: &[LocustTarget]| locust(&Plan::default(), targets).unwrap_err();
+    assert!(refused(&[]).message().contains("no tool"));
+    let mut elsewhere = target("b");
+    elsewhere.url = "http://127.0.0.1:10/mcp".to_owned();
+    assert!(refused(&[target("a"), elsewhere]).message().contains("different servers"));
+    let mut template = target("a");
+    template.arguments = ArgumentSource::Template(JsonObject::new());
+    assert!(refused(&[template]).message().contains("template"));
+    let mut many = target("a");
+    many.arguments = ArgumentSource::Rows(vec![JsonObject::new(); MOST_ROWS + 1]);
+    assert!(refused(&[many]).message().contains("10001 rows"));
+}

@@ -1,0 +1,360 @@
+//! A run as a picture: latency over time, failures under it, and how many calls took how long.
+//!
+//! Owns: what is drawn where. Targets differ by colour and by shape, so that they can be told apart
+//! without colours. The picture needs nothing from elsewhere and stays below 100 KiB.
+
+mod canvas;
+mod scale;
+
+use std::time::Duration;
+
+use crate::bench::buckets;
+use crate::bench::compare::letter;
+use crate::bench::plan::{Arrivals, Model};
+use crate::bench::report::{Report, Slice, TargetReport};
+use crate::util::histogram::Durations;
+use crate::util::text;
+use crate::util::units::show_duration;
+use canvas::{Canvas, escaped};
+use scale::Scale;
+
+/// Targets that are drawn; more than that nobody can tell apart.
+const MOST: usize = 4;
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 84.0;
+const RIGHT: f64 = 928.0;
+/// Of the panel of times.
+const TOP: f64 = 112.0;
+const BOTTOM: f64 = 372.0;
+/// A row of failures.
+const ROW: f64 = 26.0;
+/// The height of the histogram.
+const HISTOGRAM: f64 = 190.0;
+/// Classes of the histogram.
+const CLASSES: usize = 72;
+/// Shapes on a line at most.
+const SHAPES: usize = 24;
+
+const STYLE: &str = "<style>\
+text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#24292f}.paper{fill:#fff}\
+.title{font-size:20px;font-weight:600}.sub{font-size:13px;fill:#57606a}\
+.head{font-size:14px;font-weight:600}.unit,.tick,.note{font-size:12px;fill:#57606a}\
+.end{text-anchor:end}.mid{text-anchor:middle}.cell{font-size:13px}.num{font-size:13px;text-anchor:end}\
+.grid{stroke:#e4e7eb;stroke-width:1}.axis{stroke:#8c959f;stroke-width:1}\
+.bad{fill:#cf222e}.badtext{font-size:12px;fill:#a40e26}\
+.c0{stroke:#0b62a8;fill:#0b62a8}.c1{stroke:#bf4a00;fill:#bf4a00}\
+.c2{stroke:#2f7d32;fill:#2f7d32}.c3{stroke:#7a3e9d;fill:#7a3e9d}\
+.band{fill-opacity:.13;stroke:none}.line{fill:none;stroke-width:2}\
+.p95{fill:none;stroke-width:1.2;stroke-opacity:.8}.p99{fill:none;stroke-width:1;stroke-opacity:.65;stroke-dasharray:2 3}\
+.d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}\
+.mark{stroke-width:1.5}.hollow{fill:#fff}\
+.bars{fill-opacity:.22;stroke-width:1.4;stroke-linejoin:round}.h1{fill-opacity:.1}\
+.stem{stroke-width:1.2}\
+</style>";
+
+/// The picture of a run. Its title is the names of its targets unless there is another one.
+pub fn svg(report: &Report, title: Option<&str>) -> String {
+    let targets: Vec<&TargetReport> = report.targets.iter().take(MOST).collect();
+    let failing = targets.iter().filter(|target| failures(&target.timeline) > 0).count();
+    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+    let (rows, lines) = (failing as f64, targets.len() as f64);
+    let strip = if failing > 0 { rows * ROW + 14.0 } else { 0.0 };
+    let histogram = BOTTOM + strip + 92.0;
+    let table = histogram + HISTOGRAM + 66.0;
+    let height = table + lines * 24.0 + 26.0;
+    let title = title.map_or_else(|| names(&targets), str::to_owned);
+    let mut canvas = Canvas::default();
+    canvas.raw(&format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{STYLE}",
+        escaped(&title),
+        escaped(&load(report))
+    ));
+    canvas.rectangle((0.0, 0.0), (WIDTH, height), "paper");
+    canvas.text((28.0, 38.0), "title", &text::cut(&text::safe_line(&title), 84));
+    canvas.text((28.0, 60.0), "sub", &load(report));
+    times(&mut canvas, report, &targets);
+    rows_of_failures(&mut canvas, report, &targets);
+    distribution(&mut canvas, &targets, histogram);
+    figures(&mut canvas, &targets, table);
+    canvas.raw("</svg>");
+    canvas.finish()
+}
+
+fn names(targets: &[&TargetReport]) -> String {
+    let names: Vec<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
+    names.join(" against ")
+}
+
+/// How load was made, in words.
+fn load(report: &Report) -> String {
+    let how = match &report.plan.model {
+        Model::Closed { concurrency } => format!("closed load, {concurrency} in flight"),
+        Model::Open { arrivals, in_flight, .. } => {
+            let rate = match arrivals {
+                Arrivals::Constant { rate } => format!("{rate} calls/s"),
+                Arrivals::Poisson { rate } => format!("{rate} calls/s at random"),
+                Arrivals::Steps(steps) => format!("{} steps", steps.len()),
+            };
+            format!(
+                "open load, {rate}, at most {in_flight} in flight; times count from intended moments"
+            )
+        }
+    };
+    let calls: u64 = report.targets.iter().map(|target| target.requests).sum();
+    format!("{calls} calls in {} · {how}", show_duration(report.elapsed))
+}
+
+/// The panel of times: a band from the median to p99, the median, p95 and p99.
+fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
+    canvas.text((28.0, TOP - 18.0), "head", "Latency over time");
+    let slices = || targets.iter().flat_map(|target| target.timeline.iter());
+    let seen = |share: f64| slices().filter_map(move |slice| seconds(&slice.response, share));
+    let low = seen(0.5).fold(f64::INFINITY, f64::min);
+    let high = seen(0.99).fold(0.0, f64::max);
+    let y = Scale::logarithmic(low, high, BOTTOM, TOP);
+    let x = Scale::linear(report.elapsed.as_secs_f64(), LEFT, RIGHT);
+    for mark in y.marks() {
+        let place = y.place(mark);
+        canvas.line((LEFT, place), (RIGHT, place), "grid");
+        canvas.text((LEFT - 8.0, place + 4.0), "tick end", &shown(mark));
+    }
+    time_axis(canvas, &x, BOTTOM, failures_of(targets) == 0);
+    if slices().all(|slice| slice.ok == 0) {
+        canvas.text(
+            (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
+            "sub mid",
+            "no call was answered",
+        );
+        return;
+    }
+    // Keys at the right of the heading, drawn in the first target's manner.
+    let key = [("line c0", "p50"), ("p95 c0", "p95"), ("p99 c0", "p99")];
+    for (at, (class, word)) in key.into_iter().enumerate() {
+        #[expect(clippy::cast_precision_loss, reason = "three")]
+        let from = RIGHT - 190.0 + 66.0 * at as f64;
+        canvas.line((from, TOP - 22.0), (from + 28.0, TOP - 22.0), class);
+        canvas.text((from + 33.0, TOP - 18.0), "tick", word);
+    }
+    for (at, target) in targets.iter().enumerate() {
+        let points = |share: f64| -> Vec<(f64, f64)> {
+            let point = |slice: &Slice| {
+                let middle = (slice.from + slice.lasting / 2).min(report.elapsed);
+                Some((x.place(middle.as_secs_f64()), y.place(seconds(&slice.response, share)?)))
+            };
+            target.timeline.iter().filter_map(point).collect()
+        };
+        let (middle, high, highest) = (points(0.5), points(0.95), points(0.99));
+        let mut band = middle.clone();
+        band.extend(highest.iter().rev());
+        canvas.path(&band, true, &format!("band c{at}"));
+        canvas.path(&highest, false, &format!("p99 c{at}"));
+        canvas.path(&high, false, &format!("p95 c{at}"));
+        canvas.path(&middle, false, &format!("line c{at} d{at}"));
+        let each = middle.len().div_ceil(SHAPES).max(1);
+        for point in middle.iter().skip(each / 2).step_by(each) {
+            shape(canvas, *point, at);
+        }
+    }
+}
+
+fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: bool) {
+    canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
+    for mark in x.marks() {
+        let place = x.place(mark);
+        canvas.line((place, bottom), (place, bottom + 5.0), "axis");
+        let text = if mark == 0.0 { "0 s".to_owned() } else { shown(mark) };
+        canvas.text((place, bottom + 19.0), "tick mid", &text);
+    }
+    if named {
+        canvas.text(
+            (f64::midpoint(LEFT, RIGHT), bottom + 37.0),
+            "unit mid",
+            "since the first counted call",
+        );
+    }
+}
+
+/// Calls that failed in each slice, a row for each target that has any.
+fn rows_of_failures(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
+    let x = Scale::linear(report.elapsed.as_secs_f64(), LEFT, RIGHT);
+    let mut bottom = BOTTOM + 28.0;
+    let failing = targets.iter().enumerate().filter(|(_, target)| failures(&target.timeline) > 0);
+    for (at, target) in failing {
+        bottom += ROW;
+        let most = target.timeline.iter().map(|slice| slice.failed).max().unwrap_or(0).max(1);
+        let name =
+            if targets.len() > 1 { format!("{} failed", letter(at)) } else { "failed".to_owned() };
+        canvas.text((LEFT - 8.0, bottom - 4.0), "badtext end", &name);
+        canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
+        for slice in target.timeline.iter().filter(|slice| slice.failed > 0) {
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
+            let height = (slice.failed as f64 / most as f64 * (ROW - 8.0)).max(1.5);
+            let from = x.place(slice.from.as_secs_f64());
+            let to = x.place((slice.from + slice.lasting).as_secs_f64());
+            canvas.rectangle((from, bottom - height), ((to - from).max(1.5), height), "bad");
+        }
+        let said = format!(
+            "{} in all, at most {most} in {}",
+            failures(&target.timeline),
+            slice_length(target)
+        );
+        canvas.text((RIGHT, bottom + 14.0), "note end", &said);
+    }
+}
+
+fn slice_length(target: &TargetReport) -> String {
+    target.timeline.first().map_or_else(String::new, |slice| show_duration(slice.lasting))
+}
+
+/// How many calls took how long, as shares, so that runs of different lengths can be compared.
+fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
+    let bottom = top + HISTOGRAM;
+    canvas.text((28.0, top - 18.0), "head", "How many calls took how long");
+    let low = targets.iter().filter_map(|target| target.response.min()).min();
+    let high = targets.iter().filter_map(|target| target.response.max()).max();
+    canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
+    let (Some(low), Some(high)) = (low, high) else { return };
+    let x = Scale::logarithmic(low.as_secs_f64(), high.as_secs_f64(), LEFT, RIGHT);
+    let (from, to) = x.ends();
+    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let classes =
+        |target: &TargetReport| buckets::between(&target.response, time(from), time(to), CLASSES);
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
+    let share = |count: u64, target: &TargetReport| {
+        count as f64 / target.response.count().max(1) as f64 * 100.0
+    };
+    let most = targets
+        .iter()
+        .flat_map(|target| classes(target).into_iter().map(|class| share(class.count, target)))
+        .fold(0.0, f64::max);
+    let y = Scale::linear(most * 1.08, bottom, top);
+    for mark in y.marks() {
+        let place = y.place(mark);
+        canvas.line((LEFT, place), (RIGHT, place), "grid");
+        canvas.text((LEFT - 8.0, place + 4.0), "tick end", &format!("{}%", short_number(mark)));
+    }
+    for mark in x.marks() {
+        let place = x.place(mark);
+        canvas.line((place, bottom), (place, bottom + 5.0), "axis");
+        canvas.text((place, bottom + 19.0), "tick mid", &shown(mark));
+    }
+    canvas.text(
+        (f64::midpoint(LEFT, RIGHT), bottom + 38.0),
+        "unit mid",
+        "latency (logarithmic); share of each tool's answered calls",
+    );
+    for (at, target) in targets.iter().enumerate() {
+        let mut outline = vec![(LEFT, bottom)];
+        for class in classes(target) {
+            let place = y.place(share(class.count, target));
+            outline.push((x.place(class.from.as_secs_f64()), place));
+            outline.push((x.place(class.to.as_secs_f64()), place));
+        }
+        outline.push((RIGHT, bottom));
+        let filled = if at == 0 { "" } else { " h1" };
+        canvas.path(&outline, true, &format!("bars c{at} d{at}{filled}"));
+    }
+    // Above the bars, so that nothing hides where the medians are.
+    for (at, target) in targets.iter().enumerate() {
+        let Some(middle) = seconds(&target.response, 0.5) else { continue };
+        let place = x.place(middle);
+        canvas.line((place, top), (place, bottom), &format!("stem c{at} d{at}"));
+        shape(canvas, (place, top), at);
+    }
+    canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
+}
+
+/// The key: each target's shape, name and figures.
+fn figures(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
+    const COLUMNS: [(&str, f64); 6] = [
+        ("p50", 496.0),
+        ("p95", 580.0),
+        ("p99", 664.0),
+        ("max", 748.0),
+        ("answered/s", 842.0),
+        ("failed", 928.0),
+    ];
+    for (name, right) in COLUMNS {
+        canvas.text((right, top), "tick end", name);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+    for (at, target) in targets.iter().enumerate() {
+        let line = top + 24.0 * (at as f64 + 1.0);
+        canvas.line((30.0, line - 5.0), (58.0, line - 5.0), &format!("line c{at} d{at}"));
+        shape(canvas, (44.0, line - 5.0), at);
+        let name = match targets.len() {
+            1 => target.tool.clone(),
+            _ => format!("{}  {}", letter(at), target.tool),
+        };
+        canvas.text((68.0, line), "cell", &text::cut(&text::safe_line(&name), 48));
+        let time = |value: Option<Duration>| value.map_or_else(|| "–".to_owned(), show_duration);
+        let at = |share: f64| match target.response.quantile(share) {
+            Some(value) if !target.response.is_sure_of(share) => {
+                format!("({})", show_duration(value))
+            }
+            value => time(value),
+        };
+        let rate = if target.throughput < 100.0 { 1 } else { 0 };
+        let cells = [
+            at(0.5),
+            at(0.95),
+            at(0.99),
+            time(target.response.max()),
+            format!("{:.rate$}", target.throughput),
+            target.requests.saturating_sub(target.ok).to_string(),
+        ];
+        for ((_, right), cell) in COLUMNS.into_iter().zip(cells) {
+            canvas.text((right, line), "num", &cell);
+        }
+    }
+}
+
+/// The shape of a target: a disc, a hollow square, a triangle, a hollow diamond.
+fn shape(canvas: &mut Canvas, (x, y): (f64, f64), target: usize) {
+    let class = format!("mark c{target}");
+    match target {
+        0 => {
+            let disc: Vec<(f64, f64)> = (0..12)
+                .map(|corner| f64::from(corner) / 12.0 * std::f64::consts::TAU)
+                .map(|angle| (x + 3.6 * angle.cos(), y + 3.6 * angle.sin()))
+                .collect();
+            canvas.path(&disc, true, &class);
+        }
+        1 => {
+            let corners =
+                [(x - 3.6, y - 3.6), (x + 3.6, y - 3.6), (x + 3.6, y + 3.6), (x - 3.6, y + 3.6)];
+            canvas.path(&corners, true, &format!("{class} hollow"));
+        }
+        2 => canvas.path(&[(x, y - 4.5), (x + 4.5, y + 3.5), (x - 4.5, y + 3.5)], true, &class),
+        _ => {
+            let corners = [(x, y - 5.0), (x + 5.0, y), (x, y + 5.0), (x - 5.0, y)];
+            canvas.path(&corners, true, &format!("{class} hollow"));
+        }
+    }
+}
+
+fn failures(timeline: &[Slice]) -> u64 {
+    timeline.iter().map(|slice| slice.failed).sum()
+}
+
+fn failures_of(targets: &[&TargetReport]) -> u64 {
+    targets.iter().map(|target| failures(&target.timeline)).sum()
+}
+
+fn seconds(durations: &Durations, share: f64) -> Option<f64> {
+    durations.quantile(share).map(|value| value.as_secs_f64())
+}
+
+fn shown(seconds: f64) -> String {
+    show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+fn short_number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

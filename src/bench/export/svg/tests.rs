@@ -1,0 +1,54 @@
+use super::*;
+use crate::bench::fixtures::{noisy, report, target};
+
+fn failing(mut of: TargetReport) -> TargetReport {
+    for slice in of.timeline.iter_mut().skip(5).step_by(9) {
+        slice.failed = slice.ok % 5 + 1;
+        of.requests += slice.failed;
+        of.errors += slice.failed;
+    }
+    of
+}
+
+fn two() -> Report {
+    report(vec![
+        failing(target("notes-search", noisy(0.004, 2_500, 1))),
+        target("memory-search <b>&\u{202e}", noisy(0.006, 1_600, 2)),
+    ])
+}
+
+/// The elements are closed and nothing comes from elsewhere.
+#[track_caller]
+fn is_sound(picture: &str) {
+    assert!(picture.len() <= 100 * 1024, "{} bytes", picture.len());
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    for foreign in ["href", "url(", "<script", "<image", "NaN", "inf", "\u{202e}"] {
+        assert!(!picture.contains(foreign), "{foreign}");
+    }
+    let opened = picture.matches("<text").count();
+    assert_eq!(opened, picture.matches("</text>").count());
+}
+
+#[test]
+fn a_picture_is_self_contained_and_its_text_is_escaped() {
+    let picture = svg(&two(), None);
+    is_sound(&picture);
+    assert!(picture.contains("<title>notes-search against memory-search &lt;b&gt;&amp;"));
+    assert!(picture.contains("A failed") && !picture.contains("B failed"));
+    assert!(picture.contains("class=\"line c1 d1\""), "the second one has dashes and a colour");
+}
+
+#[test]
+fn nothing_and_very_little_can_be_drawn() {
+    for times in [vec![], vec![Duration::ZERO], vec![Duration::from_millis(3)]] {
+        is_sound(&svg(&report(vec![target("a", times)]), Some("a <title>")));
+    }
+    is_sound(&svg(&report(Vec::new()), None));
+    assert!(svg(&report(vec![target("a", [])]), None).contains("no call was answered"));
+}
+
+#[test]
+fn many_targets_stay_below_the_bound() {
+    let all = (0..6).map(|n| failing(target(&"long".repeat(50), noisy(0.004, 3_000, n))));
+    is_sound(&svg(&report(all.collect()), None));
+}
