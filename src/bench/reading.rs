@@ -228,7 +228,9 @@ fn change(target: &TargetReport) -> Option<String> {
     }
     let median = |slices: &[Slice]| {
         let mut all = Durations::coarse();
-        slices.iter().for_each(|slice| all.merge(&slice.response));
+        for slice in slices {
+            all.merge(&slice.response);
+        }
         (all.count() >= 50).then(|| all.quantile(0.5))?
     };
     let first = median(target.timeline.get(..quarter)?)?;

@@ -33,7 +33,7 @@ fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> Report {
             for _ in 0..calls {
                 let outlier = if random.f64() < 0.01 { 5.0 + 20.0 * random.f64() } else { 1.0 };
                 let ln = drift + own + law.sigma * normal(&mut random);
-                let time = Duration::from_nanos((law.base * ln.exp() * outlier * 1e9) as u64);
+                let time = Duration::try_from_secs_f64(law.base * ln.exp() * outlier).unwrap();
                 response.record(time);
                 whole.push(time);
                 elapsed += time;

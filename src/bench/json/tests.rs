@@ -41,7 +41,7 @@ fn strict() -> Value {
             _ => {}
         }
     }
-    let mut schema = serde_json::from_str(SCHEMA).unwrap();
+    let mut schema = schema();
     close(&mut schema);
     schema
 }
@@ -57,7 +57,7 @@ fn check(value: &Value) {
 
 #[test]
 fn the_schema_is_one() {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let schema = schema();
     jsonschema::meta::validate(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(!validator.is_valid(&json!({ "format_version": 1 })));
