@@ -5,6 +5,7 @@
 //! each call; a run leaves one record.
 
 mod lanes;
+mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::{ToolHost, dispatch};
 use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
 use crate::provider::repeat::{Order, Payload, Repeater};
 use lanes::Lanes;
+pub use record::RunRecord;
 
 /// A tool to be called many times.
 #[derive(Debug, Clone)]
@@ -65,6 +67,8 @@ pub struct Target {
     call: CallRequest,
     limits: Limits,
     call_id: CallId,
+    /// What was decided, in the words of the audit log.
+    decision: String,
 }
 
 impl ToolHost {
@@ -90,7 +94,7 @@ impl ToolHost {
             Err(Fault::denied(format!("'{name}' is not called many times: {why}"))
                 .hint("--allow-writes does it all the same"))
         };
-        match policy::decide(&self.policy, tool) {
+        let decision = match policy::decide(&self.policy, tool) {
             Decision::Deny(why) => {
                 return Err(Fault::denied(format!("'{name}' is refused by {why}")));
             }
@@ -100,8 +104,9 @@ impl ToolHost {
             {
                 return refused("it says that it is not read-only");
             }
-            Decision::Ask(_) | Decision::Allow(_) => {}
-        }
+            Decision::Ask(why) => format!("approved with --allow-writes: {why}"),
+            Decision::Allow(why) => why,
+        };
         let Some(host) = self.me.upgrade() else {
             return Err(Fault::internal("the host is being closed"));
         };
@@ -115,7 +120,7 @@ impl ToolHost {
             cancel: request.cancel.clone(),
             ..CallRequest::new(name.full(), Arguments::Object(JsonObject::new()))
         };
-        Ok(Target { host, route, call, limits, call_id: CallId(self.ids.next()) })
+        Ok(Target { host, route, call, limits, call_id: CallId(self.ids.next()), decision })
     }
 }
 
@@ -174,6 +179,28 @@ impl Target {
             }
             None => Ok(Box::new(Lanes::new(Arc::clone(provider), order))),
         }
+    }
+
+    /// Whether the run is to end at once.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.cancel.is_cancelled()
+    }
+
+    /// The text with every known secret taken out.
+    pub fn masked(&self, text: &str) -> String {
+        self.host.masker.text(text)
+    }
+
+    /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
+    /// of the first one. What is made of it is the only record of all these calls.
+    ///
+    /// # Errors
+    /// As for a call: when the record is unsafe to write, or required and cannot be written.
+    pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<RunRecord, Fault> {
+        let decision = format!("{}; {planned}", self.decision);
+        let tool = Arc::clone(&self.route.tool);
+        let session = self.call.session.as_deref().unwrap_or(&self.host.session);
+        RunRecord::open(&self.host, tool, self.call_id.clone(), (session, arguments), &decision)
     }
 
     fn context(&self) -> ToolContext {

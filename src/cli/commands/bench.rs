@@ -90,7 +90,7 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
     let cancel = context.cancel.clone();
     let plan = plan(args);
     let watch = Watch::default();
-    let work = run::run(&plan, prepared, Arc::new(SystemClock), &control, &watch);
+    let work = run::run(&plan, vec![prepared], Arc::new(SystemClock), &control, &watch);
     let mut work = std::pin::pin!(work);
     let report = tokio::select! {
         report = &mut work => report?,
