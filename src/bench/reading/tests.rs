@@ -28,7 +28,6 @@ fn one_call_at_a_time_is_limited_by_latency() {
         "Latency limits it: one call at a time, each takes 5.01 ms (median), spent",
     );
     says(&steady(60), "near what waking up another process takes");
-    says(&steady(60), "--rate does");
 }
 
 #[test]
