@@ -1,3 +1,5 @@
+//! How often equal tools are told apart, and unequal ones are not, on machines that drift.
+
 use std::time::Duration;
 
 use super::*;

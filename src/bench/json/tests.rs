@@ -1,3 +1,5 @@
+//! Whatever is written fits the schema, and the schema names whatever is written.
+
 use super::*;
 use crate::bench::baseline::parse;
 use crate::bench::environment::ServerIdentity;

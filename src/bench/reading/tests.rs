@@ -1,3 +1,5 @@
+//! Figures with a known cause, and whether it is named.
+
 use super::*;
 use crate::bench::fixtures::{report, target};
 use crate::bench::report::ErrorReport;
