@@ -8,6 +8,7 @@
 //! report.
 
 pub mod advice;
+pub mod arguments;
 mod carry;
 pub mod control;
 mod course;
@@ -21,4 +22,5 @@ pub mod schedule;
 #[cfg(test)]
 pub(crate) mod simulation;
 mod stock;
+pub mod template;
 pub mod watch;
