@@ -227,4 +227,38 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn times(micros: impl IntoIterator<Item = u64>) -> Durations {
+        let mut all = Durations::default();
+        for micros in micros {
+            all.record(Duration::from_micros(micros));
+        }
+        all
+    }
+
+    #[test]
+    fn an_outlier_is_far_from_the_middle_in_units_of_the_usual_distance() {
+        let even = || (0..1_000).map(|n| 1_000 + n % 21);
+        assert_eq!(outlying(&times(even())), 0);
+        assert_eq!(outlying(&times(even().chain([50_000, 60_000, 2]))), 3);
+        assert_eq!(outlying(&Durations::default()), 0);
+        // Two ways of answering are no outliers of each other.
+        assert_eq!(outlying(&times((0..1_000).map(|n| if n % 2 == 0 { 1_000 } else { 9_000 }))), 0);
+    }
+
+    #[test]
+    fn clocks_that_go_apart_are_noticed() {
+        let minute = Duration::from_mins(1);
+        assert_eq!(step(minute, minute + Duration::from_millis(3)), None);
+        assert!(step(minute * 2, minute).is_some());
+    }
+
+    #[test]
+    fn the_rate_of_steps_is_their_mean() {
+        let second = Duration::from_secs(1);
+        let step = |rate| super::super::plan::Step { rate, lasting: second };
+        assert!((requested(&Arrivals::Steps(vec![step(10.0), step(30.0)])) - 20.0).abs() < 1e-9);
+    }
+}

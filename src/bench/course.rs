@@ -343,6 +343,8 @@ impl Course {
         for moment in [&mut self.began, &mut self.counting, &mut self.room_since] {
             *moment = moment.and_then(|moment| moment.checked_add(pause));
         }
+        // A call that ended in the pause made room in it.
+        self.room_since = self.room_since.map(|since| since.min(now));
         for runner in &self.runners {
             runner.meter.lock().unwrap_or_else(PoisonError::into_inner).paused(pause);
         }

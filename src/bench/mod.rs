@@ -8,6 +8,7 @@
 //! report.
 
 pub mod advice;
+pub mod arguments;
 pub mod baseline;
 pub mod buckets;
 mod carry;
@@ -33,5 +34,6 @@ pub mod schedule;
 pub(crate) mod simulation;
 pub mod statistic;
 mod stock;
+pub mod template;
 pub mod threshold;
 pub mod watch;

@@ -4,6 +4,7 @@
 //! checked arguments, and something that carries the calls. Never does: pace, count, or record
 //! each call; a run leaves one record.
 
+mod inspector;
 mod lanes;
 mod record;
 
@@ -14,12 +15,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{self, Limits};
+use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallRequest};
 use super::router::{Route, Search};
 use super::{ToolHost, dispatch};
 use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
-use crate::provider::repeat::{Order, Payload, Repeater};
+use crate::provider::repeat::{Inspection, Order, Payload, Repeater};
+use inspector::Examiner;
 use lanes::Lanes;
 pub use record::RunRecord;
 
@@ -36,6 +39,9 @@ pub struct TargetRequest {
     pub validate: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
+    /// One answer of so many is read whole and checked against the output schema; no one when not
+    /// set.
+    pub inspect_every: Option<u64>,
     /// Variables for the tool.
     pub environment: BTreeMap<String, String>,
     /// Metadata for the tool.
@@ -53,6 +59,7 @@ impl TargetRequest {
             timeout: None,
             validate: true,
             allow_writes: false,
+            inspect_every: None,
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),
@@ -67,6 +74,7 @@ pub struct Target {
     call: CallRequest,
     limits: Limits,
     call_id: CallId,
+    inspect_every: Option<u64>,
     /// What was decided, in the words of the audit log.
     decision: String,
 }
@@ -115,12 +123,15 @@ impl ToolHost {
             servers: request.servers.clone(),
             timeout: request.timeout,
             validate: request.validate,
+            // Of tools that are made of others: what those would ask.
+            assume_yes: request.allow_writes,
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             cancel: request.cancel.clone(),
             ..CallRequest::new(name.full(), Arguments::Object(JsonObject::new()))
         };
-        Ok(Target { host, route, call, limits, call_id: CallId(self.ids.next()), decision })
+        let (call_id, inspect_every) = (CallId(self.ids.next()), request.inspect_every);
+        Ok(Target { host, route, call, limits, call_id, inspect_every, decision })
     }
 }
 
@@ -165,11 +176,18 @@ impl Target {
     /// # Errors
     /// When the tool cannot be reached.
     pub async fn repeater(&self, lanes: usize) -> Result<Box<dyn Repeater>, Fault> {
+        let inspection = match self.inspect_every {
+            Some(every) => {
+                let inspector = Arc::new(Examiner::new(&self.route.tool).await);
+                Some(Inspection { every: every.max(1), inspector })
+            }
+            None => None,
+        };
         let order = Order {
             tool: self.definition().name.clone(),
             lanes: lanes.max(1),
             limit: self.limit(),
-            inspection: None,
+            inspection,
             context: self.context(),
         };
         let provider = &self.route.member.provider;
@@ -204,6 +222,12 @@ impl Target {
     }
 
     fn context(&self) -> ToolContext {
-        self.host.context(&self.call, self.call_id.clone(), &self.limits)
+        let owner = (self.call_id.clone(), self.definition().name.full());
+        let ended = self.call.cancel.child_token();
+        let caller = Nested::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        ToolContext {
+            caller: Some(Arc::new(caller)),
+            ..self.host.context(&self.call, self.call_id.clone(), &self.limits)
+        }
     }
 }
