@@ -1,111 +1,95 @@
-//! Makes the load of one target: hands out calls when the plan says so, and meters their ends.
+//! Makes the load of one target: hands out calls when the course says so, and meters their ends.
 //!
-//! Owns: which call is next, which ones are in flight, and when the run is over. Pure but for the
-//! clock it is given.
+//! Owns: the calls of this target that are in flight. Pure but for the clock it is given.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::provider::repeat::{End, Load, Next, Payload, Shot};
+use crate::provider::repeat::{End, Load, Next, Payload, Shot, Verdict};
 use crate::util::clock::Clock;
 
-use super::meter::Meter;
-use super::plan::{Model, Over, Plan, StopRule, WarmUp};
-use super::schedule::Schedule;
-
-/// Stops and pauses a run from outside.
-#[derive(Debug, Clone, Default)]
-pub struct Control(Arc<Switches>);
-
-#[derive(Debug, Default)]
-struct Switches {
-    stopped: AtomicBool,
-    news: Arc<Notify>,
-}
-
-impl Control {
-    /// Makes no more calls; what is in flight may end.
-    pub fn stop(&self) {
-        self.0.stopped.store(true, Ordering::Relaxed);
-        self.0.news.notify_one();
-    }
-
-    /// Whether it was stopped.
-    pub fn is_stopped(&self) -> bool {
-        self.0.stopped.load(Ordering::Relaxed)
-    }
-}
+pub use super::control::Control;
+use super::course::{Course, Runner, Say};
+use super::meter::{Meter, Metered};
+use super::moments::Moments;
+use super::plan::Plan;
+use super::watch::Watch;
 
 /// The arguments of the calls, one after the other.
 pub trait Arguments: Send {
-    /// The arguments of the call with this number.
+    /// The arguments of the call with this number; the same ones whenever it is asked for.
     fn of(&mut self, ticket: u64) -> Arc<Payload>;
 }
 
 /// The load of one target.
 pub struct Driver {
-    plan: Plan,
     clock: Arc<dyn Clock>,
-    control: Control,
     arguments: Box<dyn Arguments>,
     meter: Arc<Mutex<Meter>>,
-    schedule: Option<Schedule>,
-    /// The next intended moment that was not met yet.
-    due: Option<Duration>,
-    /// When the first call was handed out, and the first one that counts.
-    began: Option<Instant>,
-    counting: Option<Instant>,
-    next_ticket: u64,
-    warm: u64,
-    counted: u64,
-    flying: VecDeque<Option<Flight>>,
-    first_flying: u64,
-    in_flight: usize,
+    news: Arc<Notify>,
+    course: Arc<Mutex<Course>>,
+    /// Which one of the targets of the course it is.
+    who: usize,
+    moments: Option<Moments>,
+    /// Calls that were handed out, ever and before the current repeater.
+    made: u64,
+    before: u64,
+    flying: HashMap<u64, Metered>,
+    /// When patience with what is in flight ends.
     over: Option<Instant>,
-    aborted: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    intended: Option<Instant>,
-    counts: bool,
 }
 
 impl Driver {
-    /// The load of a plan.
+    /// The whole load of a plan.
     pub fn new(
         plan: Plan,
         clock: Arc<dyn Clock>,
         control: Control,
         arguments: Box<dyn Arguments>,
     ) -> Self {
-        let schedule = match &plan.model {
-            Model::Closed { .. } => None,
-            Model::Open { arrivals, .. } => Some(Schedule::new(arrivals.clone(), plan.seed)),
-        };
+        let mut driver = Self::idle(clock, &control, arguments);
+        driver.enter(&shared(plan, &control, &Watch::default(), vec![driver.runner(1.0)]), 0);
+        driver
+    }
+
+    /// A load that has nothing to do before it enters a course.
+    pub(super) fn idle(
+        clock: Arc<dyn Clock>,
+        control: &Control,
+        arguments: Box<dyn Arguments>,
+    ) -> Self {
+        let news = Arc::new(Notify::new());
+        control.listen(Arc::clone(&news));
+        let nothing = Course::new(Plan::default(), control.clone(), Watch::default(), Vec::new());
         Self {
-            plan,
             clock,
-            control,
             arguments,
             meter: Arc::default(),
-            schedule,
-            due: None,
-            began: None,
-            counting: None,
-            next_ticket: 0,
-            warm: 0,
-            counted: 0,
-            flying: VecDeque::new(),
-            first_flying: 0,
-            in_flight: 0,
+            news,
+            course: Arc::new(Mutex::new(nothing)),
+            who: 0,
+            moments: None,
+            made: 0,
+            before: 0,
+            flying: HashMap::new(),
             over: None,
-            aborted: false,
         }
+    }
+
+    /// What a course has to know of it.
+    pub(super) fn runner(&self, weight: f64) -> Runner {
+        Runner { weight, news: Arc::clone(&self.news), meter: Arc::clone(&self.meter) }
+    }
+
+    /// Takes part in a course from now on, as the target with this number.
+    pub(super) fn enter(&mut self, course: &Arc<Mutex<Course>>, who: usize) {
+        self.course = Arc::clone(course);
+        self.who = who;
+        self.moments = locked(course).moments(who);
+        self.over = None;
     }
 
     /// What was metered so far, to be looked at while the run goes on.
@@ -115,116 +99,75 @@ impl Driver {
 
     /// Whether a stop rule ended it.
     pub fn is_aborted(&self) -> bool {
-        self.aborted
+        self.on_course().is_aborted()
+    }
+
+    /// The arguments of the call with this number.
+    pub(super) fn arguments_of(&mut self, number: u64) -> Arc<Payload> {
+        self.arguments.of(number)
+    }
+
+    /// Whether nothing is left to send.
+    pub(super) fn is_over(&mut self) -> bool {
+        let now = self.clock.now();
+        self.over.is_some() || locked(&self.course).is_over(self.moments.as_mut(), now)
+    }
+
+    /// How many calls the tool answered in whatever way.
+    pub(super) fn answered(&self) -> u64 {
+        let meter = self.metered();
+        meter.ok + meter.tool_errors + meter.warmed
+    }
+
+    /// What carried the calls is gone: nobody will tell how those in flight ended. Calls of the next
+    /// repeater are numbered from 0 again.
+    pub(super) fn abandon(&mut self) {
+        let at = self.clock.now();
+        let mut lost: Vec<u64> = self.flying.keys().copied().collect();
+        lost.sort_unstable();
+        for number in lost {
+            self.ended(End::unanswered(number - self.before, at, at));
+        }
+    }
+
+    /// A new repeater begins.
+    pub(super) fn renew(&mut self) {
+        self.before = self.made;
+    }
+
+    /// The way to the tool is closed, or open again.
+    pub(super) fn set_up(&self, up: bool) {
+        self.on_course().set_up(self.who, up, self.clock.now());
+    }
+
+    fn on_course(&self) -> MutexGuard<'_, Course> {
+        locked(&self.course)
     }
 
     fn metered(&self) -> MutexGuard<'_, Meter> {
-        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.meter)
     }
 
-    /// Whether the next call is one to warm up.
-    fn warms_up(&self, now: Instant) -> bool {
-        match self.plan.warm_up {
-            WarmUp::Calls(calls) => self.warm < calls,
-            WarmUp::Time(time) => {
-                self.began.is_none_or(|began| now.saturating_duration_since(began) < time)
-                    && !time.is_zero()
-            }
+    fn finish(&mut self, now: Instant, patience: Duration) -> Next {
+        if self.over.is_none() {
+            self.on_course().drains(self.who);
         }
+        Next::Drain(*self.over.get_or_insert(now + patience))
     }
+}
 
-    /// Whether all calls were made that are to be made.
-    fn is_enough(&self, now: Instant) -> bool {
-        let until = &self.plan.until;
-        self.control.is_stopped()
-            || self.aborted
-            || until.requests.is_some_and(|requests| self.counted >= requests)
-            || until.duration.is_some_and(|duration| {
-                self.counting.is_some_and(|from| now.saturating_duration_since(from) >= duration)
-            })
-    }
+/// A course that several can take part in.
+pub(super) fn shared(
+    plan: Plan,
+    control: &Control,
+    watch: &Watch,
+    runners: Vec<Runner>,
+) -> Arc<Mutex<Course>> {
+    Arc::new(Mutex::new(Course::new(plan, control.clone(), watch.clone(), runners)))
+}
 
-    fn finish(&mut self, now: Instant) -> Next {
-        let over = *self.over.get_or_insert(now + self.plan.patience);
-        Next::Drain(over)
-    }
-
-    fn shoot(&mut self, now: Instant, intended: Option<Instant>, counts: bool) -> Next {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.began.get_or_insert(now);
-        if counts {
-            self.counting.get_or_insert(intended.unwrap_or(now));
-            self.counted += 1;
-        } else {
-            self.warm += 1;
-        }
-        self.in_flight += 1;
-        self.flying.push_back(Some(Flight { intended, counts }));
-        self.metered().sent(counts);
-        Next::Shot(Shot { ticket, arguments: self.arguments.of(ticket) })
-    }
-
-    fn next_closed(&mut self, now: Instant, concurrency: usize) -> Next {
-        if self.in_flight >= concurrency {
-            return Next::Wait;
-        }
-        let warm = self.warms_up(now);
-        // The clock starts when nothing of the warm-up is in the way any more.
-        if !warm && self.counting.is_none() && self.in_flight > 0 {
-            return Next::Wait;
-        }
-        self.shoot(now, None, !warm)
-    }
-
-    fn next_open(&mut self, now: Instant, in_flight: usize, over: Over) -> Next {
-        let warm = self.warms_up(now);
-        if warm {
-            // As fast as one after the other goes: the schedule begins afterwards.
-            return if self.in_flight > 0 { Next::Wait } else { self.shoot(now, None, false) };
-        }
-        if self.counting.is_none() && self.in_flight > 0 {
-            return Next::Wait;
-        }
-        loop {
-            let start = *self.counting.get_or_insert(now);
-            let due = match self.due.or_else(|| self.schedule.as_mut()?.next()) {
-                Some(due) => due,
-                None => return self.finish(now),
-            };
-            self.due = Some(due);
-            let Some(moment) = start.checked_add(due) else { return self.finish(now) };
-            if self.plan.until.duration.is_some_and(|duration| due >= duration) {
-                return self.finish(now);
-            }
-            if moment > now {
-                return Next::At(moment);
-            }
-            if self.in_flight < in_flight {
-                self.due = None;
-                return self.shoot(now, Some(moment), true);
-            }
-            if over == Over::Queue {
-                return Next::Wait;
-            }
-            self.due = None;
-            self.counted += 1;
-            self.metered().dropped += 1;
-            if self.is_enough(now) {
-                return self.finish(now);
-            }
-        }
-    }
-
-    fn land(&mut self, ticket: u64) -> Option<Flight> {
-        let at = usize::try_from(ticket.checked_sub(self.first_flying)?).ok()?;
-        let flight = self.flying.get_mut(at)?.take()?;
-        while self.flying.front().is_some_and(Option::is_none) {
-            self.flying.pop_front();
-            self.first_flying += 1;
-        }
-        Some(flight)
-    }
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Load for Driver {
@@ -234,29 +177,49 @@ impl Load for Driver {
 
     fn next(&mut self) -> Next {
         let now = self.clock.now();
-        if self.over.is_some() || self.is_enough(now) {
-            return self.finish(now);
+        if let Some(over) = self.over {
+            return Next::Drain(over);
         }
-        match self.plan.model {
-            Model::Closed { concurrency } => self.next_closed(now, concurrency),
-            Model::Open { in_flight, over, .. } => self.next_open(now, in_flight, over),
+        loop {
+            let mut course = locked(&self.course);
+            let say = course.next(self.who, self.moments.as_mut(), now);
+            let patience = course.patience();
+            drop(course);
+            match say {
+                Say::At(moment) => return Next::At(moment),
+                Say::Wait => return Next::Wait,
+                Say::Over => return self.finish(now, patience),
+                Say::Drop => self.metered().dropped += 1,
+                Say::Go(go) => {
+                    let number = self.made;
+                    self.made += 1;
+                    let from = go.planned.map_or(now, |(intended, _)| intended);
+                    let call =
+                        Metered { first: number == 0, counts: go.counts, planned: go.planned };
+                    self.flying.insert(number, call);
+                    self.metered().sent(from, go.counts);
+                    let arguments = self.arguments.of(number);
+                    return Next::Shot(Shot { ticket: number - self.before, arguments });
+                }
+            }
         }
     }
 
     fn ended(&mut self, end: End) {
-        let Some(flight) = self.land(end.ticket) else { return };
-        self.in_flight = self.in_flight.saturating_sub(1);
+        let Some(call) = self.flying.remove(&(self.before + end.ticket)) else { return };
+        let failed = !matches!(end.verdict, Verdict::Ok | Verdict::Unanswered);
         let mut meter = self.metered();
-        meter.ended(&end, flight.intended, flight.counts);
-        let (row, all) = (meter.failures_in_a_row, meter.failures());
+        meter.ended(&end, call);
+        let row = meter.failures_in_a_row;
         drop(meter);
-        self.aborted |= self.plan.stop_rules.iter().any(|rule| match rule {
-            StopRule::FailuresInARow(limit) => row >= *limit,
-            StopRule::Failures(limit) => all >= *limit,
-        });
+        let mut course = self.on_course();
+        course.ended(self.who, end.at, call.counts, failed);
+        if failed && call.counts {
+            course.judge(row, end.at);
+        }
     }
 
     fn news(&self) -> Arc<Notify> {
-        Arc::clone(&self.control.0.news)
+        Arc::clone(&self.news)
     }
 }

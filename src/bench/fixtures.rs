@@ -68,7 +68,7 @@ pub(crate) fn report(targets: Vec<TargetReport>) -> Report {
         .unwrap_or_default();
     Report {
         plan: Plan::default(),
-        began: Duration::from_secs(1_800_000_000),
+        began: Duration::from_hours(500_000),
         elapsed,
         ending: Ending::Complete,
         targets,

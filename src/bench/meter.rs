@@ -9,7 +9,7 @@ use crate::model::FaultKind;
 use crate::provider::repeat::{End, Verdict};
 use crate::util::histogram::Durations;
 
-use super::report::{ErrorReport, Slice};
+use super::report::{ErrorReport, Slice, Turn};
 
 /// Slices of the timeline at most; when one more is needed, pairs of them become one.
 const SLICES: usize = 128;
@@ -21,14 +21,17 @@ const KINDS: usize = 32;
 /// Counts the calls of one target.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// The first call that counts was sent then.
+    /// The first call that counts was to be sent then, of this turn and as if there had been no
+    /// pauses.
     pub began: Option<Instant>,
-    /// The last call that counts ended then.
+    /// The last call that counts was answered or given up then, of this turn.
     pub last: Option<Instant>,
     /// The very first call took so long.
     pub first_call: Option<Duration>,
     /// Calls that were sent to warm up.
     pub warm_up: u64,
+    /// Of those: the tool answered, in whatever way.
+    pub warmed: u64,
     /// Calls that were sent and count.
     pub requests: u64,
     /// Calls in flight now, and at most so far.
@@ -61,10 +64,27 @@ pub struct Meter {
     pub bytes_out: u64,
     /// Bytes received.
     pub bytes_in: u64,
-    /// From the intended moment to the sending.
+    /// From when a call could be sent to its sending.
     pub lag: Durations,
+    /// Calls that waited because too many were in flight.
+    pub queued: u64,
     timeline: Vec<Slice>,
     slice: Duration,
+    /// How long earlier turns took.
+    before: Duration,
+    /// The account of the current turn; its counts are those of everything before it.
+    turn: Option<Turn>,
+}
+
+/// What is known of a call beside its end.
+#[derive(Debug, Clone, Copy)]
+pub struct Metered {
+    /// It was the very first one.
+    pub first: bool,
+    /// It counts, or was made to warm up.
+    pub counts: bool,
+    /// Open loads: its moment, and from when on it could be sent.
+    pub planned: Option<(Instant, Instant)>,
 }
 
 impl Default for Meter {
@@ -74,6 +94,7 @@ impl Default for Meter {
             last: None,
             first_call: None,
             warm_up: 0,
+            warmed: 0,
             requests: 0,
             in_flight: 0,
             peak_in_flight: 0,
@@ -91,45 +112,52 @@ impl Default for Meter {
             bytes_out: 0,
             bytes_in: 0,
             lag: Durations::default(),
+            queued: 0,
             timeline: Vec::new(),
             slice: SLICE,
+            before: Duration::ZERO,
+            turn: None,
         }
     }
 }
 
 impl Meter {
-    /// A call is sent.
-    pub fn sent(&mut self, counts: bool) {
+    /// A call is sent that was to be sent `from` this moment on.
+    pub fn sent(&mut self, from: Instant, counts: bool) {
         self.in_flight += 1;
         self.peak_in_flight = self.peak_in_flight.max(self.in_flight);
         if counts {
             self.requests += 1;
+            self.began.get_or_insert(from);
         } else {
             self.warm_up += 1;
         }
     }
 
-    /// A call ended that was to be sent at `intended` (open loads) and `counts` or was made to
-    /// warm up.
-    pub fn ended(&mut self, end: &End, intended: Option<Instant>, counts: bool) {
+    /// A call ended.
+    pub fn ended(&mut self, end: &End, call: Metered) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let service = end.at.saturating_duration_since(end.sent);
-        if end.ticket == 0 && !matches!(end.verdict, Verdict::Unanswered) {
+        if call.first && !matches!(end.verdict, Verdict::Unanswered) {
             self.first_call = Some(service);
         }
-        if !counts {
+        if !call.counts {
+            self.warmed += u64::from(matches!(end.verdict, Verdict::Ok | Verdict::No(_)));
             return;
         }
-        let from = intended.unwrap_or(end.sent);
+        let from = call.planned.map_or(end.sent, |(intended, _)| intended);
         let response = end.at.saturating_duration_since(from);
-        let began = *self.began.get_or_insert(end.sent.min(from));
-        self.last = self.last.max(Some(end.at));
+        let began = *self.began.get_or_insert(from);
+        if !matches!(end.verdict, Verdict::Unanswered) {
+            self.last = self.last.max(Some(end.at));
+        }
         self.bytes_out += end.bytes_out;
         self.bytes_in += end.bytes_in;
-        if let Some(intended) = intended {
-            self.lag.record(end.sent.saturating_duration_since(intended));
+        if let Some((intended, ready)) = call.planned {
+            self.lag.record(end.sent.saturating_duration_since(ready));
+            self.queued += u64::from(ready > intended);
         }
-        let since = end.at.saturating_duration_since(began);
+        let since = self.before + end.at.saturating_duration_since(began);
         if matches!(end.verdict, Verdict::Ok) {
             self.ok += 1;
             self.failures_in_a_row = 0;
@@ -138,6 +166,9 @@ impl Meter {
             let slice = self.slice_at(since);
             slice.ok += 1;
             slice.response.record(response);
+            if let Some(turn) = &mut self.turn {
+                turn.response.record(response);
+            }
             return;
         }
         self.slice_at(since).failed += 1;
@@ -168,6 +199,40 @@ impl Meter {
             let first = ErrorReport { count: 1, first_seen: since, sample: words.to_owned() };
             self.errors_by_kind.insert(kind.to_owned(), first);
         }
+    }
+
+    /// The time from the first call that counts to the last end, pauses and the turns of others left
+    /// out.
+    pub fn active(&self) -> Duration {
+        let now = self.began.zip(self.last);
+        self.before + now.map_or(Duration::ZERO, |(from, to)| to.saturating_duration_since(from))
+    }
+
+    /// The run was paused for so long.
+    pub fn paused(&mut self, pause: Duration) {
+        self.began = self.began.and_then(|began| began.checked_add(pause));
+    }
+
+    /// A turn begins: from now on there is an account of it, beside that of everything.
+    pub fn begin_turn(&mut self) {
+        self.turn = Some(Turn {
+            elapsed: Duration::ZERO,
+            ok: self.ok,
+            failed: self.failures() + self.unanswered,
+            response: Durations::default(),
+        });
+    }
+
+    /// The account of the turn that ends.
+    pub fn end_turn(&mut self) -> Option<Turn> {
+        let active = self.active();
+        let mut turn = self.turn.take()?;
+        turn.elapsed = active.saturating_sub(self.before);
+        turn.ok = self.ok - turn.ok;
+        turn.failed = self.failures() + self.unanswered - turn.failed;
+        self.before = active;
+        (self.began, self.last) = (None, None);
+        Some(turn)
     }
 
     /// Calls that ended otherwise than answered, those without an end left out.

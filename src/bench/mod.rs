@@ -7,9 +7,14 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod advice;
+pub mod arguments;
 pub mod baseline;
 pub mod buckets;
+mod carry;
 pub mod compare;
+pub mod control;
+mod course;
 pub mod driver;
 pub mod environment;
 pub mod export;
@@ -19,11 +24,16 @@ pub(crate) mod fixtures;
 pub mod interval;
 pub mod json;
 pub mod meter;
+mod moments;
 pub mod plan;
 pub mod reading;
 pub mod report;
 pub mod run;
 pub mod schedule;
+#[cfg(test)]
+pub(crate) mod simulation;
 pub mod statistic;
+mod stock;
+pub mod template;
 pub mod threshold;
 pub mod watch;

@@ -1,7 +1,8 @@
 //! What limits a run, in a few sentences.
 //!
 //! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
-//! where several causes give the same figures, it says so.
+//! where several causes give the same figures, it says so. Never does: doubt the figures
+//! (`advice`).
 
 use std::time::Duration;
 
@@ -49,7 +50,6 @@ fn of_target(report: &Report, target: &TargetReport) -> Vec<String> {
     }
     let mut said = Vec::new();
     said.extend(failures(target));
-    said.extend(interruptions(target));
     if target.ok == 0 {
         return said;
     }
@@ -68,7 +68,8 @@ fn of_target(report: &Report, target: &TargetReport) -> Vec<String> {
 fn failures(target: &TargetReport) -> Option<String> {
     let failed = target.requests.saturating_sub(target.ok);
     let share = float(failed) / float(target.requests);
-    if failed == 0 {
+    // A few are in the table and in the warnings.
+    if share <= MANY_FAILURES {
         return None;
     }
     let worst = target.errors_by_kind.iter().max_by_key(|(_, error)| error.count);
@@ -82,27 +83,9 @@ fn failures(target: &TargetReport) -> Option<String> {
         format!("{failed} of {} calls were not answered{mostly}{unanswered}", target.requests);
     Some(if target.ok == 0 {
         format!("{what}: there are no times to speak of.")
-    } else if share > MANY_FAILURES {
-        format!("Errors come first: {what}. The times are those of the answered calls only.")
     } else {
-        format!("{what}; the times are those of the others.")
+        format!("Errors come first: {what}. The times are those of the answered calls only.")
     })
-}
-
-fn interruptions(target: &TargetReport) -> Vec<String> {
-    let mut said = Vec::new();
-    if let Some(fault) = &target.fault {
-        said.push(format!("It ended before its time: {fault}."));
-    }
-    if target.restarts > 0 {
-        let times = if target.restarts == 1 { "once" } else { "more than once" };
-        said.push(format!(
-            "The way to the tool broke and was opened again {times} ({}): the run holds more than \
-             one start.",
-            target.restarts
-        ));
-    }
-    said
 }
 
 fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<String> {
@@ -144,11 +127,6 @@ fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<Str
             (concurrency / 2).max(1)
         ));
     }
-    said.push(
-        "A closed load waits for a slow tool, so it does not show how long others would have \
-         waited; --rate does."
-            .to_owned(),
-    );
     said
 }
 
@@ -228,7 +206,9 @@ fn change(target: &TargetReport) -> Option<String> {
     }
     let median = |slices: &[Slice]| {
         let mut all = Durations::coarse();
-        slices.iter().for_each(|slice| all.merge(&slice.response));
+        for slice in slices {
+            all.merge(&slice.response);
+        }
         (all.count() >= 50).then(|| all.quantile(0.5))?
     };
     let first = median(target.timeline.get(..quarter)?)?;

@@ -246,6 +246,7 @@ pub fn short_help() -> Page {
         ("toolhost list [QUERY]", "the tools of the catalogue"),
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
+        ("toolhost bench NAME [key=value ...]", "call it many times: how fast is it?"),
         ("toolhost servers", "whether the servers answer, and how fast"),
         ("toolhost resources list", "what servers let you read"),
         ("toolhost prompts list", "the prompts of servers"),
@@ -356,6 +357,7 @@ mod tests {
           list         List the tools of the catalogue
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
+          bench        Call a tool many times and show how fast it answers
           servers      Show the servers: whether they answer, how fast, and what they offer
           resources    List, read and watch the resources of servers
           prompts      List and fill in the prompts of servers
@@ -567,7 +569,7 @@ mod tests {
         error: the following required arguments were not provided: <NAME>
           usage: toolhost call <NAME> [ARGS]...
           hint: try --help
-        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, json, yaml, table, raw, names]
+        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, json, yaml, table, raw, names, csv, markdown]
           hint: a similar value exists: 'yaml'
         error: invalid value 'soon' for '--timeout <TIME>': expected a time such as 500ms, 30s or 2m
           hint: try --help

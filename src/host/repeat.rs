@@ -4,7 +4,9 @@
 //! checked arguments, and something that carries the calls. Never does: pace, count, or record
 //! each call; a run leaves one record.
 
+mod inspector;
 mod lanes;
+mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +15,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{self, Limits};
+use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallRequest};
 use super::router::{Route, Search};
 use super::{ToolHost, dispatch};
 use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
-use crate::provider::repeat::{Order, Payload, Repeater};
+use crate::provider::repeat::{Inspection, Order, Payload, Repeater};
+use inspector::Examiner;
 use lanes::Lanes;
+pub use record::RunRecord;
 
 /// A tool to be called many times.
 #[derive(Debug, Clone)]
@@ -34,6 +39,9 @@ pub struct TargetRequest {
     pub validate: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
+    /// One answer of so many is read whole and checked against the output schema; no one when not
+    /// set.
+    pub inspect_every: Option<u64>,
     /// Variables for the tool.
     pub environment: BTreeMap<String, String>,
     /// Metadata for the tool.
@@ -51,6 +59,7 @@ impl TargetRequest {
             timeout: None,
             validate: true,
             allow_writes: false,
+            inspect_every: None,
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),
@@ -65,6 +74,9 @@ pub struct Target {
     call: CallRequest,
     limits: Limits,
     call_id: CallId,
+    inspect_every: Option<u64>,
+    /// What was decided, in the words of the audit log.
+    decision: String,
 }
 
 impl ToolHost {
@@ -90,7 +102,7 @@ impl ToolHost {
             Err(Fault::denied(format!("'{name}' is not called many times: {why}"))
                 .hint("--allow-writes does it all the same"))
         };
-        match policy::decide(&self.policy, tool) {
+        let decision = match policy::decide(&self.policy, tool) {
             Decision::Deny(why) => {
                 return Err(Fault::denied(format!("'{name}' is refused by {why}")));
             }
@@ -100,8 +112,9 @@ impl ToolHost {
             {
                 return refused("it says that it is not read-only");
             }
-            Decision::Ask(_) | Decision::Allow(_) => {}
-        }
+            Decision::Ask(why) => format!("approved with --allow-writes: {why}"),
+            Decision::Allow(why) => why,
+        };
         let Some(host) = self.me.upgrade() else {
             return Err(Fault::internal("the host is being closed"));
         };
@@ -110,12 +123,15 @@ impl ToolHost {
             servers: request.servers.clone(),
             timeout: request.timeout,
             validate: request.validate,
+            // Of tools that are made of others: what those would ask.
+            assume_yes: request.allow_writes,
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             cancel: request.cancel.clone(),
             ..CallRequest::new(name.full(), Arguments::Object(JsonObject::new()))
         };
-        Ok(Target { host, route, call, limits, call_id: CallId(self.ids.next()) })
+        let (call_id, inspect_every) = (CallId(self.ids.next()), request.inspect_every);
+        Ok(Target { host, route, call, limits, call_id, inspect_every, decision })
     }
 }
 
@@ -160,11 +176,18 @@ impl Target {
     /// # Errors
     /// When the tool cannot be reached.
     pub async fn repeater(&self, lanes: usize) -> Result<Box<dyn Repeater>, Fault> {
+        let inspection = match self.inspect_every {
+            Some(every) => {
+                let inspector = Arc::new(Examiner::new(&self.route.tool).await);
+                Some(Inspection { every: every.max(1), inspector })
+            }
+            None => None,
+        };
         let order = Order {
             tool: self.definition().name.clone(),
             lanes: lanes.max(1),
             limit: self.limit(),
-            inspection: None,
+            inspection,
             context: self.context(),
         };
         let provider = &self.route.member.provider;
@@ -176,7 +199,35 @@ impl Target {
         Ok(own.unwrap_or_else(|| Box::new(Lanes::new(Arc::clone(provider), order))))
     }
 
+    /// Whether the run is to end at once.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.cancel.is_cancelled()
+    }
+
+    /// The text with every known secret taken out.
+    pub fn masked(&self, text: &str) -> String {
+        self.host.masker.text(text)
+    }
+
+    /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
+    /// of the first one. What is made of it is the only record of all these calls.
+    ///
+    /// # Errors
+    /// As for a call: when the record is unsafe to write, or required and cannot be written.
+    pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<RunRecord, Fault> {
+        let decision = format!("{}; {planned}", self.decision);
+        let tool = Arc::clone(&self.route.tool);
+        let session = self.call.session.as_deref().unwrap_or(&self.host.session);
+        RunRecord::open(&self.host, tool, self.call_id.clone(), (session, arguments), &decision)
+    }
+
     fn context(&self) -> ToolContext {
-        self.host.context(&self.call, self.call_id.clone(), &self.limits)
+        let owner = (self.call_id.clone(), self.definition().name.full());
+        let ended = self.call.cancel.child_token();
+        let caller = Nested::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        ToolContext {
+            caller: Some(Arc::new(caller)),
+            ..self.host.context(&self.call, self.call_id.clone(), &self.limits)
+        }
     }
 }

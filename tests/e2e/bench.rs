@@ -182,6 +182,15 @@ fn nothing_is_started_for_a_wrong_command_line() {
         (&["bench", "srv-echo", "--args-lines", "none.jsonl"], "none.jsonl"),
         (&["bench", "srv-echo", "--args-lines", "odd.jsonl"], "line 2"),
         (&["bench", "srv-echo", "a=1", "--args-lines", "odd.jsonl"], "--args-lines"),
+        (&["bench", "srv-echo", "--fail-if", "p99>"], "p99>"),
+        (&["bench", "srv-echo", "--save", "no/such/dir.json"], "--save"),
+        (&["bench", "srv-echo", "--plot", "."], "--plot"),
+        (&["bench", "srv-echo", "--save", "x", "--plot", "x"], "--plot"),
+        (&["bench", "srv-echo", "--export", "x.html"], "hgrm"),
+        (&["bench", "srv-echo", "--baseline", "odd.jsonl"], "baseline"),
+        (&["bench", "srv-echo", "--max-regression", "10%"], "--baseline"),
+        (&["bench", "srv-echo", "--vs", "srv-add", "--mix", "1 srv-add"], "--mix"),
+        (&["bench", "srv-echo", "--rounds", "3"], "--vs"),
     ] {
         house.room.with_servers(words.iter().copied()).check().exits(2).says(&[said]);
     }
@@ -206,6 +215,91 @@ fn arguments_come_line_by_line_and_are_checked_before_the_first_call() {
     house.room.file("wrong.jsonl", "{\"message\": \"one\"}\n{\"massage\": \"two\"}\n");
     run("wrong.jsonl").exits(2).says(&["message", "line 2"]);
     assert_eq!(house.calls(), 4);
+}
+
+#[test]
+fn a_threshold_that_is_true_fails_the_run() {
+    let house = House::after(15, "tool-error");
+    let words = ["-n", "20", "--warmup", "0", "--fail-if", "error_rate>10%", "--fail-if", "p50>1h"];
+    let finished = house.bench(&words).check();
+    finished.exits(8).says(&["error_rate", "FAIL"]);
+    assert!(finished.out().contains("Thresholds"), "{finished}");
+    let house = House::new("none");
+    house.bench(&["-n", "20", "--fail-if", "error_rate>10%"]).check().exits(0);
+}
+
+#[test]
+fn a_run_is_kept_and_compared_with() {
+    let house = House::new("none");
+    let first = house.bench(&["-n", "30", "--save", "first.json"]).check();
+    first.exits(0).says(&["saved first.json"]);
+    let words = ["-n", "30", "--baseline", "first.json", "--max-regression", "10000%"];
+    let second = house.bench(&words).check();
+    assert!(second.exits(0).out().contains("Compared with first.json"), "{second}");
+    let report = house.report(&["-n", "30", "--baseline", "first.json"], 0);
+    assert!(report["baseline"].is_object(), "{report}");
+}
+
+#[test]
+fn two_tools_take_turns_and_are_compared() {
+    let house = House::new("none");
+    let words = ["-n", "40", "--vs", "srv-add", "--vs-args", "{\"a\": 1, \"b\": 2}"];
+    let report = house.report(&words, 0);
+    let tools: Vec<&Value> =
+        report["targets"].as_array().unwrap().iter().map(|target| &target["tool"]).collect();
+    assert_eq!(tools, ["srv-echo", "srv-add"]);
+    for target in report["targets"].as_array().unwrap() {
+        assert_eq!(target["ok"], 40, "{report}");
+    }
+    assert_eq!(report["comparison"].as_array().map(Vec::len), Some(1), "{report}");
+    let finished = house.bench(&words).check();
+    let out = finished.exits(0).out();
+    for said in ["A  srv-echo", "B  srv-add", "B compared with A", "B/A", "in turns, 20 rounds"] {
+        assert!(out.contains(said), "{said}\n{finished}");
+    }
+}
+
+#[test]
+fn several_calls_are_mixed_by_weight() {
+    let house = House::new("none");
+    let report = house.report(&["-n", "90", "--warmup", "0", "--mix", "2 srv-add a:=1 b:=2"], 0);
+    let [first, second] = report["targets"].as_array().unwrap().as_slice() else {
+        panic!("{report}")
+    };
+    let (first, second) = (first["ok"].as_u64().unwrap(), second["ok"].as_u64().unwrap());
+    assert_eq!(first + second, 90);
+    assert!(first < second, "{first} and {second}");
+}
+
+#[test]
+fn other_programs_get_their_forms() {
+    let house = House::new("none");
+    let words = ["-n", "20", "--plot", "p.svg", "--export", "a.csv", "--export", "b.md"];
+    let more = ["--export", "c.hgrm", "--export", "hyperfine=d.json"];
+    house.bench(&[&words[..], &more].concat()).check().exits(0);
+    let file = |name: &str| std::fs::read_to_string(house.room.path("work").join(name)).unwrap();
+    assert!(file("p.svg").starts_with("<svg"));
+    assert!(file("a.csv").contains("srv-echo"));
+    assert!(file("b.md").contains("| p50 |"));
+    assert!(file("c.hgrm").contains("Percentile"));
+    let hyperfine: Value = serde_json::from_str(&file("d.json")).unwrap();
+    assert!(hyperfine["results"][0]["mean"].is_number(), "{hyperfine}");
+    for (format, said) in [("csv", "srv-echo"), ("markdown", "| p50 |")] {
+        let finished = house.bench(&["-n", "5", "-o", format]).check();
+        assert!(finished.exits(0).out().contains(said), "{finished}");
+    }
+}
+
+#[test]
+fn a_plan_for_locust_makes_no_call() {
+    let house = House::with(|room| Fixture::fault(Place::Http, "none", "legacy", &room.log("srv")));
+    let words = ["-n", "20", "-c", "2", "--export-locust", "plan.py"];
+    house.bench(&words).check().exits(0).says(&["saved plan.py"]);
+    let text = std::fs::read_to_string(house.room.path("work/plan.py")).unwrap();
+    assert!(text.contains("locust") && text.contains("echo"), "{text}");
+    assert_eq!(house.calls(), 0);
+    let house = House::new("none");
+    house.bench(&words).check().exits(2).says(&["--export-locust", "HTTP"]);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Runs that were saved, read back and compared; files that are not such.
+
 use super::*;
 use crate::bench::compare::Doubt;
 use crate::bench::findings::{Demands, Findings};

@@ -1,8 +1,12 @@
+//! How often equal tools are told apart, and unequal ones are not, on machines that drift.
+
 use std::time::Duration;
 
 use super::*;
 use crate::bench::fixtures::{report, target};
+use crate::bench::plan::{Bounds, Plan, Sharing};
 use crate::bench::report::{Round, Turn};
+use crate::bench::simulation;
 
 /// A tool whose times are log-normal around a base, with a heavy tail now and then.
 struct Law {
@@ -33,7 +37,7 @@ fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> Report {
             for _ in 0..calls {
                 let outlier = if random.f64() < 0.01 { 5.0 + 20.0 * random.f64() } else { 1.0 };
                 let ln = drift + own + law.sigma * normal(&mut random);
-                let time = Duration::from_nanos((law.base * ln.exp() * outlier * 1e9) as u64);
+                let time = Duration::try_from_secs_f64(law.base * ln.exp() * outlier).unwrap();
                 response.record(time);
                 whole.push(time);
                 elapsed += time;
@@ -150,4 +154,35 @@ fn other_work_is_told() {
     let warnings = &compare(&report)[0].warnings;
     assert!(warnings[0].contains("0.00% of the calls of A were not answered, 4.76% of B"));
     assert!(warnings[1].contains("200 bytes, one of B 600"), "{warnings:?}");
+}
+
+#[test]
+fn whole_simulated_runs_in_turns_are_compared() {
+    let plan = |seed| Plan {
+        until: Bounds { requests: Some(1_500), duration: None },
+        sharing: Sharing::Turns { rounds: 10 },
+        seed,
+        ..Plan::default()
+    };
+    let tool = |millis, seed| {
+        (
+            simulation::Tool::new(
+                simulation::Law::Exponential(Duration::from_millis(millis)),
+                seed,
+            ),
+            1.0,
+        )
+    };
+    let verdict = |millis, seed| {
+        let report =
+            simulation::simulate(&plan(seed), vec![tool(10, seed), tool(millis, seed + 50)]);
+        let comparison = compare(&report).remove(0);
+        assert_eq!(comparison.rounds, 10);
+        comparison.headline().unwrap().verdict
+    };
+    let told = |millis, wanted| (0..10).filter(|seed| verdict(millis, *seed) == wanted).count();
+    assert_eq!(told(15, Verdict::Slower), 10);
+    assert_eq!(told(6, Verdict::Faster), 10);
+    let same = told(10, Verdict::NotEstablished(Doubt::WithinNoise));
+    assert!(same >= 9, "not told apart in {same} of 10 runs");
 }

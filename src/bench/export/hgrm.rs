@@ -1,6 +1,6 @@
 //! Percentiles as HdrHistogram writes them (`.hgrm`), for its plotter and whoever reads its files.
 //!
-//! Owns: the layout. Values are in milliseconds.
+//! Owns: the layout. Values are in milliseconds, down to the nanosecond.
 
 use std::fmt::Write as _;
 
@@ -26,19 +26,19 @@ pub fn hgrm(durations: &Durations) -> String {
         }
         let rest = 1.0 / (1.0 - share);
         let value = millis(value);
-        let _infallible = writeln!(out, "{value:12.3} {share:2.12} {up_to:10} {rest:14.2}");
+        let _infallible = writeln!(out, "{value:12.6} {share:2.12} {up_to:10} {rest:14.2}");
         // The rest halves in so many equal steps.
         let halvings = rest.log2().floor() + 1.0;
         share += 1.0 / (STEPS * halvings.exp2());
     }
     let max = durations.max().map_or(0.0, millis);
     if count > 0 {
-        let _infallible = writeln!(out, "{max:12.3} {:2.12} {count:10}", 1.0);
+        let _infallible = writeln!(out, "{max:12.6} {:2.12} {count:10}", 1.0);
     }
     let (mean, spread) =
         (durations.mean().map_or(0.0, millis), durations.stddev().map_or(0.0, millis));
-    let _infallible = writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {spread:12.3}]");
-    let _infallible = writeln!(out, "#[Max     = {max:12.3}, Total count    = {count:12}]");
+    let _infallible = writeln!(out, "#[Mean    = {mean:12.6}, StdDeviation   = {spread:12.6}]");
+    let _infallible = writeln!(out, "#[Max     = {max:12.6}, Total count    = {count:12}]");
     let _infallible = writeln!(out, "#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]");
     out
 }
@@ -65,10 +65,10 @@ mod tests {
         assert!(rows.windows(2).all(|two| two[0][0] <= two[1][0] && two[0][1] < two[1][1]));
         assert_eq!(rows.first().unwrap().len(), 4);
         assert_eq!(rows.last().unwrap(), &[10.0, 1.0, 10_000.0]);
-        let half = rows.iter().find(|row| row[3] == 2.0).unwrap();
-        assert!((half[0] - 5.0).abs() < 0.01 && half[1] == 0.5, "{half:?}");
+        let half = rows.iter().find(|row| (row[3] - 2.0).abs() < 1e-9).unwrap();
+        assert!((half[0] - 5.0).abs() < 0.01 && (half[1] - 0.5).abs() < 1e-9, "{half:?}");
         assert!(
-            text.contains("#[Max     =       10.000, Total count    =        10000]"),
+            text.contains("#[Max     =    10.000000, Total count    =        10000]"),
             "{text}"
         );
     }

@@ -1,3 +1,5 @@
+//! Figures with a known cause, and whether it is named.
+
 use super::*;
 use crate::bench::fixtures::{report, target};
 use crate::bench::report::ErrorReport;
@@ -28,7 +30,6 @@ fn one_call_at_a_time_is_limited_by_latency() {
         "Latency limits it: one call at a time, each takes 5.01 ms (median), spent",
     );
     says(&steady(60), "near what waking up another process takes");
-    says(&steady(60), "--rate does");
 }
 
 #[test]

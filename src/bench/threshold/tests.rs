@@ -1,3 +1,5 @@
+//! Expressions that can be read, those that cannot, and what they say of reports.
+
 use std::time::Duration;
 
 use super::*;

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 use crate::assembly;
+use crate::bench;
 use crate::cli::context::{Context, Outcome, count, plural};
 use crate::cli::output::{Format, Line, Page};
 use crate::cli::views::configuration as view;
@@ -43,6 +44,8 @@ pub enum SchemaOf {
     Tools,
     /// mcp.yaml
     Mcp,
+    /// What `bench --json` prints and `bench --save` writes
+    Bench,
 }
 
 /// Runs the command.
@@ -67,6 +70,7 @@ pub fn run(args: &ConfigArgs, context: &Context) -> Outcome {
             let schema = match file {
                 SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
                 SchemaOf::Mcp => schema::servers_file(),
+                SchemaOf::Bench => bench::json::schema(),
             };
             // A schema is JSON whatever it is asked for as.
             let format = if format == Format::Yaml { format } else { Format::Json };

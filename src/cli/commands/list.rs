@@ -137,7 +137,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
             }
             context.door.page(&page)?;
         }
-        Text | Table | Format::Raw => {
+        Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = Flagged::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
             context.door.page(&views::catalogue::page(&tools, flagged, context.door.width()))?;

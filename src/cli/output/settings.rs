@@ -22,6 +22,11 @@ pub enum Format {
     Raw,
     /// One name on each line.
     Names,
+    /// Comma-separated values.
+    Csv,
+    /// A table in Markdown.
+    #[value(alias = "md")]
+    Markdown,
 }
 
 impl Format {
@@ -34,6 +39,8 @@ impl Format {
             Self::Table => "table",
             Self::Raw => "raw",
             Self::Names => "names",
+            Self::Csv => "csv",
+            Self::Markdown => "markdown",
         }
     }
 }

@@ -1,22 +1,26 @@
 //! Carries calls for kinds of tools that have no way of their own for many: one attempt of the
 //! provider for each call, so many at once.
 //!
-//! Owns: the attempts in flight and their limit. Never does: check, ask, retry or record; what is
-//! measured is the tool, with as little around it as is honest.
+//! Owns: the attempts in flight and their limit. Never does: check arguments, ask, retry or record;
+//! what is measured is the tool, with as little around it as is honest.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::future::pending;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio_util::sync::CancellationToken;
 
-use crate::host::output;
-use crate::model::{Fault, ToolCall, ToolResult};
+use crate::host::{limits, output};
+use crate::model::{Fault, ToolCall, ToolContext, ToolResult};
 use crate::provider::ToolProvider;
-use crate::provider::repeat::{End, Load, Next, Order, Repeater, Shot, Verdict};
+use crate::provider::repeat::{End, Load, Next, Order, Payload, Repeater, Shot, Verdict};
 use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
 
@@ -27,50 +31,123 @@ const WORDS: usize = 300;
 pub(super) struct Lanes {
     provider: Arc<dyn ToolProvider>,
     order: Order,
+    /// What calls that have ended left for later ones.
+    idle: Vec<Box<Lane>>,
+    /// Answers that were read.
+    read: u64,
 }
 
-type Answer = (u64, Instant, Result<ToolResult, Fault>);
+/// What a call needs beside its arguments, used again and again.
+struct Lane {
+    context: ToolContext,
+    call: ToolCall,
+    /// Whose object the call has.
+    payload: Option<Arc<Payload>>,
+}
+
+/// A call that has ended.
+struct Ended {
+    ticket: u64,
+    sent: Instant,
+    /// When a limit fired; else it ended when that is noticed.
+    at: Option<Instant>,
+    result: Result<ToolResult, Fault>,
+    lane: Box<Lane>,
+}
 
 impl Lanes {
     pub(super) fn new(provider: Arc<dyn ToolProvider>, order: Order) -> Self {
-        Self { provider, order }
+        Self { provider, order, idle: Vec::new(), read: 0 }
     }
 
-    fn start(&self, shot: Shot, sent: Instant) -> BoxFuture<'static, Answer> {
+    /// A lane for these arguments, which ends with `run`.
+    fn lane(&mut self, arguments: &Arc<Payload>, run: &CancellationToken) -> Box<Lane> {
+        let mut lane = self.idle.pop().unwrap_or_else(|| {
+            let call =
+                ToolCall { name: self.order.tool.clone(), arguments: arguments.object.clone() };
+            let context = ToolContext { cancel: run.child_token(), ..self.order.context.clone() };
+            Box::new(Lane { context, call, payload: Some(Arc::clone(arguments)) })
+        });
+        if lane.context.cancel.is_cancelled() {
+            lane.context.cancel = run.child_token();
+        }
+        if !lane.payload.as_ref().is_some_and(|before| Arc::ptr_eq(before, arguments)) {
+            lane.call.arguments.clone_from(&arguments.object);
+            lane.payload = Some(Arc::clone(arguments));
+        }
+        lane
+    }
+
+    fn start(
+        &mut self,
+        shot: &Shot,
+        sent: Instant,
+        run: &CancellationToken,
+    ) -> BoxFuture<'static, Ended> {
+        let lane = self.lane(&shot.arguments, run);
         let provider = Arc::clone(&self.provider);
-        let mut context = self.order.context.clone();
-        context.cancel = self.order.context.cancel.child_token();
-        let call =
-            ToolCall { name: self.order.tool.clone(), arguments: shot.arguments.object.clone() };
-        let limit = self.order.limit;
+        let (ticket, limit) = (shot.ticket, self.order.limit);
         Box::pin(async move {
-            let work = provider.call(&context, &call);
-            let result = match tokio::time::timeout(limit, work).await {
-                Ok(result) => result,
-                Err(_elapsed) => {
-                    context.cancel.cancel();
-                    Err(Fault::timeout(format!("no answer within {}", show_duration(limit))))
+            let (result, at) = {
+                let call = provider.call(&lane.context, &lane.call);
+                let mut work = pin!(AssertUnwindSafe(call).catch_unwind());
+                match tokio::time::timeout(limit, &mut work).await {
+                    Ok(Ok(result)) => (result, None),
+                    Ok(Err(_panic)) => {
+                        (Err(Fault::internal("the code behind the tool panicked")), None)
+                    }
+                    Err(_elapsed) => {
+                        lane.context.cancel.cancel();
+                        // The lane is not free before the tool has let go.
+                        let _last = tokio::time::timeout(limits::GRACE, work).await;
+                        let words = format!("no answer within {}", show_duration(limit));
+                        (Err(Fault::timeout(words)), Some(sent + limit))
+                    }
                 }
             };
-            (shot.ticket, sent, result)
+            Ended { ticket, sent, at, result, lane }
         })
+    }
+
+    fn judged(&mut self, result: Result<ToolResult, Fault>) -> (Verdict, u64) {
+        let result = match result {
+            Ok(result) => result,
+            Err(fault) => return (Verdict::Failed(Box::new(fault)), 0),
+        };
+        let bytes = output::size(&result);
+        if !result.success {
+            let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
+            return (Verdict::No(words.chars().take(WORDS).collect()), bytes);
+        }
+        let number = self.read;
+        self.read += 1;
+        let inspection = self.order.inspection.as_ref();
+        let wrong = inspection
+            .filter(|inspection| number.is_multiple_of(inspection.every.max(1)))
+            .and_then(|inspection| inspection.inspector.inspect(&result));
+        (wrong.map_or(Verdict::Ok, |fault| Verdict::Failed(Box::new(fault))), bytes)
     }
 }
 
 #[async_trait]
 impl Repeater for Lanes {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Fault> {
-        let news = load.news();
-        let mut pacer = Pacer::new();
-        let mut flying: FuturesUnordered<BoxFuture<'static, Answer>> = FuturesUnordered::new();
-        let mut open: BTreeMap<u64, Instant> = BTreeMap::new();
+        let (news, mut pacer) = (load.news(), Pacer::new());
+        let cancel = self.order.context.cancel.clone();
+        let run = cancel.child_token();
+        // Whatever is still running when this returns is told, also by those who work for it.
+        let _tells = run.clone().drop_guard();
+        let mut flying: FuturesUnordered<BoxFuture<'static, Ended>> = FuturesUnordered::new();
+        let mut open: HashMap<u64, Instant> = HashMap::new();
         loop {
+            // Tools that answer at once would leave no time for anybody else on this thread.
+            tokio::task::coop::consume_budget().await;
             let until = loop {
                 match load.next() {
                     Next::Shot(shot) => {
                         let sent = load.now();
                         open.insert(shot.ticket, sent);
-                        flying.push(self.start(shot, sent));
+                        flying.push(self.start(&shot, sent, &run));
                     }
                     Next::At(moment) => break Some((moment, false)),
                     Next::Wait => break None,
@@ -80,22 +157,19 @@ impl Repeater for Lanes {
             };
             tokio::select! {
                 biased;
-                Some((ticket, sent, result)) = flying.next() => {
-                    let at = load.now();
+                () = cancel.cancelled() => return Ok(give_up(load, open)),
+                Some(ended) = flying.next() => {
+                    let Ended { ticket, sent, at, result, lane } = ended;
+                    let at = at.unwrap_or_else(|| load.now());
                     open.remove(&ticket);
-                    let (verdict, bytes_in) = judged(result);
+                    self.idle.push(lane);
+                    let (verdict, bytes_in) = self.judged(result);
                     load.ended(End { ticket, sent, at, bytes_out: 0, bytes_in, verdict });
                 }
                 () = news.notified() => {}
                 () = wait(&mut pacer, until.map(|(moment, _)| moment)) => {
-                    let Some((moment, true)) = until else { continue };
-                    let at = load.now();
-                    if at >= moment {
-                        for (ticket, sent) in open {
-                            load.ended(End::unanswered(ticket, sent, at));
-                        }
-                        // What is still flying is told to stop as it is dropped.
-                        return Ok(());
+                    if until.is_some_and(|(moment, last)| last && load.now() >= moment) {
+                        return Ok(give_up(load, open));
                     }
                 }
             }
@@ -103,25 +177,16 @@ impl Repeater for Lanes {
     }
 }
 
+fn give_up(load: &mut dyn Load, open: HashMap<u64, Instant>) {
+    let at = load.now();
+    for (ticket, sent) in open {
+        load.ended(End::unanswered(ticket, sent, at));
+    }
+}
+
 async fn wait(pacer: &mut Pacer, moment: Option<Instant>) {
     match moment {
         Some(moment) => pacer.until(moment).await,
         None => pending().await,
-    }
-}
-
-fn judged(result: Result<ToolResult, Fault>) -> (Verdict, u64) {
-    match result {
-        Ok(result) => {
-            let bytes = output::size(&result);
-            let verdict = if result.success {
-                Verdict::Ok
-            } else {
-                let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
-                Verdict::No(words.chars().take(WORDS).collect())
-            };
-            (verdict, bytes)
-        }
-        Err(fault) => (Verdict::Failed(Box::new(fault)), 0),
     }
 }

@@ -1,3 +1,5 @@
+//! Plans come back out of the files, secrets do not.
+
 use std::time::Duration;
 
 use super::*;

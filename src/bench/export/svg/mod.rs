@@ -33,8 +33,15 @@ const ROW: f64 = 26.0;
 const HISTOGRAM: f64 = 190.0;
 /// Classes of the histogram.
 const CLASSES: usize = 72;
+/// Points of a line at most and at least, and the calls that each should stand for.
+const POINTS: usize = 96;
+const FEWEST: usize = 24;
+const ENOUGH: u64 = 60;
 /// Shapes on a line at most.
-const SHAPES: usize = 24;
+const SHAPES: usize = 16;
+
+/// What the axis of times is.
+const AXIS: &str = "since the first counted call";
 
 const STYLE: &str = "<style>\
 text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#24292f}.paper{fill:#fff}\
@@ -45,8 +52,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;f
 .bad{fill:#cf222e}.badtext{font-size:12px;fill:#a40e26}\
 .c0{stroke:#0b62a8;fill:#0b62a8}.c1{stroke:#bf4a00;fill:#bf4a00}\
 .c2{stroke:#2f7d32;fill:#2f7d32}.c3{stroke:#7a3e9d;fill:#7a3e9d}\
-.band{fill-opacity:.13;stroke:none}.line{fill:none;stroke-width:2}\
-.p95{fill:none;stroke-width:1.2;stroke-opacity:.8}.p99{fill:none;stroke-width:1;stroke-opacity:.65;stroke-dasharray:2 3}\
+.near{fill-opacity:.2;stroke:none}.far{fill-opacity:.09;stroke:none}.line{fill:none;stroke-width:2}\
+.p99{fill:none;stroke-width:.8;stroke-opacity:.55}\
 .d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}\
 .mark{stroke-width:1.5}.hollow{fill:#fff}\
 .bars{fill-opacity:.22;stroke-width:1.4;stroke-linejoin:round}.h1{fill-opacity:.1}\
@@ -106,11 +113,15 @@ fn load(report: &Report) -> String {
     format!("{calls} calls in {} · {how}", show_duration(report.elapsed))
 }
 
-/// The panel of times: a band from the median to p99, the median, p95 and p99.
+/// The panel of times: the median, and bands from it up to p95 and p99.
 fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
     canvas.text((28.0, TOP - 18.0), "head", "Latency over time");
-    let slices = || targets.iter().flat_map(|target| target.timeline.iter());
-    let seen = |share: f64| slices().filter_map(move |slice| seconds(&slice.response, share));
+    let drawn: Vec<Durations> = targets
+        .iter()
+        .flat_map(|target| joined(&target.timeline))
+        .map(|(_, response)| response)
+        .collect();
+    let seen = |share: f64| drawn.iter().filter_map(move |response| seconds(response, share));
     let low = seen(0.5).fold(f64::INFINITY, f64::min);
     let high = seen(0.99).fold(0.0, f64::max);
     let y = Scale::logarithmic(low, high, BOTTOM, TOP);
@@ -121,7 +132,7 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
         canvas.text((LEFT - 8.0, place + 4.0), "tick end", &shown(mark));
     }
     time_axis(canvas, &x, BOTTOM, failures_of(targets) == 0);
-    if slices().all(|slice| slice.ok == 0) {
+    if drawn.iter().all(|response| response.count() == 0) {
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
             "sub mid",
@@ -129,34 +140,63 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
         );
         return;
     }
-    // Keys at the right of the heading, drawn in the first target's manner.
-    let key = [("line c0", "p50"), ("p95 c0", "p95"), ("p99 c0", "p99")];
-    for (at, (class, word)) in key.into_iter().enumerate() {
-        #[expect(clippy::cast_precision_loss, reason = "three")]
-        let from = RIGHT - 190.0 + 66.0 * at as f64;
-        canvas.line((from, TOP - 22.0), (from + 28.0, TOP - 22.0), class);
-        canvas.text((from + 33.0, TOP - 18.0), "tick", word);
-    }
+    key(canvas);
     for (at, target) in targets.iter().enumerate() {
-        let points = |share: f64| -> Vec<(f64, f64)> {
-            let point = |slice: &Slice| {
-                let middle = (slice.from + slice.lasting / 2).min(report.elapsed);
-                Some((x.place(middle.as_secs_f64()), y.place(seconds(&slice.response, share)?)))
+        let points = joined(&target.timeline);
+        let line = |share: f64| -> Vec<(f64, f64)> {
+            let point = |(middle, response): &(Duration, Durations)| {
+                let middle = (*middle).min(report.elapsed).as_secs_f64();
+                Some((x.place(middle), y.place(seconds(response, share)?)))
             };
-            target.timeline.iter().filter_map(point).collect()
+            points.iter().filter_map(point).collect()
         };
-        let (middle, high, highest) = (points(0.5), points(0.95), points(0.99));
-        let mut band = middle.clone();
-        band.extend(highest.iter().rev());
-        canvas.path(&band, true, &format!("band c{at}"));
+        let (middle, high, highest) = (line(0.5), line(0.95), line(0.99));
+        let band = |from: &[(f64, f64)], to: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            from.iter().chain(to.iter().rev()).copied().collect()
+        };
+        canvas.path(&band(&high, &highest), true, &format!("far c{at}"));
+        canvas.path(&band(&middle, &high), true, &format!("near c{at}"));
         canvas.path(&highest, false, &format!("p99 c{at}"));
-        canvas.path(&high, false, &format!("p95 c{at}"));
         canvas.path(&middle, false, &format!("line c{at} d{at}"));
         let each = middle.len().div_ceil(SHAPES).max(1);
         for point in middle.iter().skip(each / 2).step_by(each) {
             shape(canvas, *point, at);
         }
     }
+}
+
+/// What the line and the bands are, at the right of the heading.
+fn key(canvas: &mut Canvas) {
+    let line = TOP - 22.0;
+    let mut from = RIGHT - 254.0;
+    canvas.line((from, line), (from + 26.0, line), "line c0");
+    canvas.text((from + 32.0, line + 4.0), "tick", "p50");
+    from += 72.0;
+    for (class, word) in [("near c0", "up to p95"), ("far c0", "up to p99")] {
+        canvas.rectangle((from, line - 6.0), (20.0, 12.0), class);
+        canvas.text((from + 26.0, line + 4.0), "tick", word);
+        from += 94.0;
+    }
+}
+
+/// The answered calls of a timeline in so few stretches that each has enough for its percentiles,
+/// with the middle of each.
+fn joined(timeline: &[Slice]) -> Vec<(Duration, Durations)> {
+    let calls: u64 = timeline.iter().map(|slice| slice.ok).sum();
+    let wanted = usize::try_from(calls / ENOUGH).unwrap_or(POINTS).clamp(FEWEST, POINTS);
+    let join = |slices: &[Slice]| {
+        let (first, last) = (slices.first()?, slices.last()?);
+        let mut response = Durations::coarse();
+        for slice in slices {
+            response.merge(&slice.response);
+        }
+        Some((halfway(first.from, last.from + last.lasting), response))
+    };
+    timeline.chunks(timeline.len().div_ceil(wanted).max(1)).filter_map(join).collect()
+}
+
+fn halfway(from: Duration, to: Duration) -> Duration {
+    (from + to) / 2
 }
 
 fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: bool) {
@@ -168,11 +208,7 @@ fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: bool) {
         canvas.text((place, bottom + 19.0), "tick mid", &text);
     }
     if named {
-        canvas.text(
-            (f64::midpoint(LEFT, RIGHT), bottom + 37.0),
-            "unit mid",
-            "since the first counted call",
-        );
+        canvas.text((f64::midpoint(LEFT, RIGHT), bottom + 37.0), "unit mid", AXIS);
     }
 }
 
@@ -200,7 +236,11 @@ fn rows_of_failures(canvas: &mut Canvas, report: &Report, targets: &[&TargetRepo
             failures(&target.timeline),
             slice_length(target)
         );
-        canvas.text((RIGHT, bottom + 14.0), "note end", &said);
+        canvas.text((RIGHT, bottom - ROW + 6.0), "badtext end", &said);
+    }
+    if bottom > BOTTOM + 28.0 {
+        let middle = f64::midpoint(LEFT, RIGHT);
+        canvas.text((middle, bottom + 16.0), "unit mid", AXIS);
     }
 }
 
@@ -296,7 +336,7 @@ fn figures(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
             }
             value => time(value),
         };
-        let rate = if target.throughput < 100.0 { 1 } else { 0 };
+        let rate = usize::from(target.throughput < 100.0);
         let cells = [
             at(0.5),
             at(0.95),

@@ -52,7 +52,7 @@ impl Scale {
             return self.even();
         }
         let decades: [&[f64]; 4] =
-            [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]];
+            [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]];
         for steps in decades {
             let marks = self.decades(steps);
             if marks.len() >= 4 {
@@ -76,7 +76,7 @@ impl Scale {
     fn even(&self) -> Vec<f64> {
         let rough = self.high / 6.0;
         let decade = 10_f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0]
+        let step = [1.0, 2.0, 2.5, 5.0, 10.0]
             .into_iter()
             .map(|step| step * decade)
             .find(|step| *step >= rough)

@@ -1,3 +1,5 @@
+//! Pictures are sound, small and of text that stays text.
+
 use super::*;
 use crate::bench::fixtures::{noisy, report, target};
 

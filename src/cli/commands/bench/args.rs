@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use super::parse::{self, Rate};
+use super::files::Export;
+use super::parse::{self, Mixed, Rate};
 use crate::bench::plan::WarmUp;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
@@ -31,7 +32,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           conflicts_with_all = ["args", "words"])]
     pub args_lines: Option<PathBuf>,
-    /// Look for the tool at this server only; repeatable
+    /// Look for tools at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Call even what asks before it runs, or says that it is not read-only
@@ -77,6 +78,22 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", help_heading = LOAD)]
     pub seed: Option<u64>,
 
+    /// Call this tool too, in turns with the first one, and say which is faster
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::tools),
+          conflicts_with = "mix", help_heading = SEVERAL)]
+    pub vs: Option<String>,
+    /// Its arguments, when they are others: one JSON object; @FILE reads a file, - standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, help_heading = SEVERAL)]
+    pub vs_args: Option<String>,
+    /// With --vs: take so many turns each; at least 5 tell something (20)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000),
+          help_heading = SEVERAL)]
+    pub rounds: Option<u32>,
+    /// Make this call too, so much more often than the first one, which has weight 1; repeatable.
+    /// Such as '2 notes-get key=milk'
+    #[arg(long, value_name = "'WEIGHT NAME [ARGS]'", help_heading = SEVERAL)]
+    pub mix: Vec<Mixed>,
+
     /// Exit with 8 if this is true of the run, such as 'p99>50ms', 'error_rate>1%' or
     /// 'throughput<1000'; repeatable
     #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
@@ -92,16 +109,33 @@ pub struct BenchArgs {
     /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent, help_heading = JUDGING)]
     pub max_regression: Option<f64>,
+    /// Draw times and their spread into this file, an SVG picture
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub plot: Option<PathBuf>,
+    /// Write the report for other programs: FILE.csv, FILE.md, FILE.hgrm, or hyperfine=FILE;
+    /// repeatable
+    #[arg(long, value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub export: Vec<Export>,
+    /// Write the plan as a locustfile, for a tool of an HTTP server, and make no calls
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING,
+          conflicts_with_all = ["save", "baseline", "plot", "export", "fail_if"])]
+    pub export_locust: Option<PathBuf>,
 }
 
 const LOAD: &str = "Load";
+const SEVERAL: &str = "Several tools";
 const JUDGING: &str = "Judging and keeping";
 
 const EXAMPLES: &str = "\
 Examples:
   toolhost bench demo-echo message=hi                 one call after the other
   toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
-  toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes";
+  toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes
+  toolhost bench old-search q=x --vs new-search       which one is faster?
+  toolhost bench demo-echo message=hi --fail-if 'p99>50ms'   for a CI job";
 
 /// `--arrivals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

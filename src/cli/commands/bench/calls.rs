@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::args::BenchArgs;
 use crate::bench::driver;
+use crate::bench::plan::ArgumentSource;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::context::Context;
 use crate::host::repeat::Target;
@@ -21,6 +22,7 @@ use crate::provider::repeat::Payload;
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Arguments that were read and not yet looked at by a tool.
+#[derive(Clone)]
 pub(super) enum Given {
     /// The same for all calls.
     One(Arguments),
@@ -45,7 +47,7 @@ impl Given {
     ///
     /// # Errors
     /// What does not fit its schema.
-    pub(super) async fn of(self, target: &Target) -> Result<Box<dyn driver::Arguments>, Fault> {
+    pub(super) async fn of(self, target: &Target) -> Result<InTurn, Fault> {
         let mut payloads = Vec::new();
         match self {
             Self::One(arguments) => payloads.push(Arc::new(target.payload(arguments).await?)),
@@ -59,7 +61,7 @@ impl Given {
                 }
             }
         }
-        Ok(Box::new(InTurn(payloads)))
+        Ok(InTurn(payloads))
     }
 }
 
@@ -106,8 +108,18 @@ fn lines(path: &Path) -> Result<Vec<(usize, JsonObject)>, Fault> {
     Ok(found)
 }
 
-/// One after the other, and from the beginning again.
-struct InTurn(Vec<Arc<Payload>>);
+/// One after the other, and from the beginning again; at least one.
+pub(super) struct InTurn(Vec<Arc<Payload>>);
+
+impl InTurn {
+    /// The same, to be written down.
+    pub(super) fn source(&self) -> ArgumentSource {
+        match self.0.as_slice() {
+            [one] => ArgumentSource::One(one.object.clone()),
+            rows => ArgumentSource::Rows(rows.iter().map(|row| row.object.clone()).collect()),
+        }
+    }
+}
 
 impl driver::Arguments for InTurn {
     fn of(&mut self, ticket: u64) -> Arc<Payload> {

@@ -14,6 +14,7 @@ use crate::cli::context::Context;
 use crate::cli::views::bench::live::{self, Seen};
 use crate::model::Fault;
 use crate::util::clock::{Clock, SystemClock};
+use tokio_util::sync::CancellationToken;
 
 /// The time between two looks of a person.
 const FRAME: Duration = Duration::from_millis(200);
@@ -24,12 +25,20 @@ const DRAIN: Duration = Duration::from_millis(800);
 /// What a run is given after a signal: the wait for answers, and the report.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
+/// How a run is ended.
+pub(super) struct Stop<'a> {
+    /// Lets no more calls be made.
+    pub(super) control: &'a Control,
+    /// Waits for no more answers.
+    pub(super) abort: &'a CancellationToken,
+}
+
 /// Drives a run to its report and shows it meanwhile. The first signal lets no more calls be made
 /// and waits a moment for answers; the second one waits for nothing.
 pub(super) async fn watched(
     run: impl Future<Output = Result<Report, Fault>>,
     plan: &Plan,
-    control: &Control,
+    stop: &Stop<'_>,
     watch: &Watch,
     context: &Context,
 ) -> Result<Report, Fault> {
@@ -42,11 +51,12 @@ pub(super) async fn watched(
     looks.reset();
     let stopped = async {
         context.cancel.cancelled().await;
-        control.stop();
+        stop.control.stop();
         tokio::select! {
             () = context.hurry.cancelled() => {}
             () = tokio::time::sleep(DRAIN) => {}
         }
+        stop.abort.cancel();
         std::future::pending::<()>().await;
     };
     let (mut run, mut stopped) = (std::pin::pin!(run), std::pin::pin!(stopped));

@@ -5,8 +5,10 @@ mod calls;
 mod ending;
 mod files;
 mod live;
+mod locust;
 mod parse;
 mod plan;
+mod targets;
 
 use std::sync::Arc;
 
@@ -18,64 +20,73 @@ use crate::bench::findings::{Demands, Findings};
 use crate::bench::report::{Report, TargetReport};
 use crate::bench::run::{self, Prepared};
 use crate::bench::watch::Watch;
-use crate::bench::{baseline, json, threshold};
+use crate::bench::{baseline, export, json, threshold};
 use crate::cli::context::{Context, Outcome, Starts};
-use crate::cli::output::Format;
+use crate::cli::output::{Format, Label, Page};
 use crate::cli::views;
 use crate::host::ToolHost;
-use crate::host::repeat::TargetRequest;
-use crate::model::{Fault, ToolDefinition};
+use crate::model::Fault;
 use crate::util::clock::SystemClock;
-use calls::Given;
+use targets::Found;
+use tokio_util::sync::CancellationToken;
 
 /// Runs the command.
 ///
 /// # Errors
-/// Why the tool cannot be called at all; of a run that failed what was asked of it, what failed; of
-/// a run in which no call succeeded, the commonest failure.
+/// Why a tool cannot be called at all; of a run that failed what was asked of it, what failed; of a
+/// run in which no call succeeded, the commonest failure.
 pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    use Format::{Csv, Json, Markdown, Text, Yaml};
+    let format = context.format(&[Text, Json, Yaml, Csv, Markdown])?;
     let plan = plan::plan(args)?;
     files::check(args, &context.environment.cwd())?;
-    let demands = demands(args, 1)?;
-    let given = Given::read(args, context).await?;
-    let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
-    let request = TargetRequest {
-        servers: args.server.clone(),
-        timeout: args.timeout,
-        validate: !args.no_validate,
-        allow_writes: args.allow_writes,
-        ..TargetRequest::new(&args.name)
-    };
-    let target = assembly.host.target(&request).await?;
-    for warning in target.warnings() {
-        context.door.warn(warning);
+    let demands = demands(args)?;
+    let wanted = targets::wanted(args, context).await?;
+    // Whatever has to be asked about is asked about before anything is started.
+    let mut assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
+    for other in wanted.iter().filter(|other| other.name != args.name) {
+        assembly = context.assemble(Starts::Named(&other.name, &args.server)).await?;
     }
-    if !args.allow_writes && is_silent(target.definition()) {
-        let name = target.definition().name.full();
-        context.door.warn(&format!("'{name}' does not say whether it is read-only"));
+    let abort = CancellationToken::new();
+    let found = targets::found(wanted, args, context, &assembly.host, &abort).await?;
+    if let Some(path) = &args.export_locust {
+        return locust::write(path, &plan, &found, &assembly, context);
     }
-    let arguments = given.of(&target).await?;
-    let server = target.definition().name.component().map(str::to_owned);
-    let prepared = Prepared { target, arguments, weight: 1.0 };
-    let (control, watch) = (Control::default(), Watch::default());
+    let servers: Vec<Option<String>> = found
+        .iter()
+        .map(|found| found.target.definition().name.component().map(str::to_owned))
+        .collect();
+    let prepared = found
+        .into_iter()
+        .map(|Found { target, arguments, weight }| Prepared {
+            target,
+            arguments: Box::new(arguments),
+            weight,
+        })
+        .collect();
     context.ask_for_time(live::GRACE);
     let environment = BenchEnvironment::before(&ThisMachine);
+    let (control, watch) = (Control::default(), Watch::default());
     let work = run::run(&plan, prepared, Arc::new(SystemClock), &control, &watch);
-    let report = live::watched(work, &plan, &control, &watch, context).await?;
+    let stop = live::Stop { control: &control, abort: &abort };
+    let report = live::watched(work, &plan, &stop, &watch, context).await?;
     let environment = BenchEnvironment {
-        servers: identities(&report, &[server], &assembly.host),
+        servers: identities(&report, &servers, &assembly.host),
         ..environment.after(&ThisMachine)
     };
     let findings = Findings::of(&report, &environment, &demands);
     // Whoever reads standard output may go away; the files are written all the same.
     let written = files::write(args, context, &report, &environment, &findings);
     match format {
-        Format::Text => {
+        Json | Yaml => {
+            context.door.value(format, &json::report(&report, &environment, &findings))?;
+        }
+        Csv => print(&export::csv::csv(&report), context)?,
+        Markdown => print(&export::markdown::markdown(&report, &findings.comparisons), context)?,
+        _ => {
             let width = context.door.width();
             context.door.page(&views::bench::page(&report, &environment, &findings, width))?;
         }
-        _ => context.door.value(format, &json::report(&report, &environment, &findings))?,
     }
     written?;
     match findings.fault().or_else(|| ending::of_failures(&report)) {
@@ -84,14 +95,21 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
     }
 }
 
-/// What a run on so many tools is held to.
-fn demands(args: &BenchArgs, targets: usize) -> Result<Demands, Fault> {
+/// Prints text of another program's form.
+fn print(text: &str, context: &Context) -> Outcome {
+    let mut page = Page::default();
+    page.text(Label::Plain, 0, text.trim_end());
+    context.door.page(&page)
+}
+
+/// What a run is held to.
+fn demands(args: &BenchArgs) -> Result<Demands, Fault> {
     if args.max_regression.is_some() && args.baseline.is_none() {
         return Err(Fault::usage("--max-regression says nothing without --baseline")
             .hint("--save FILE writes what --baseline FILE reads"));
     }
     Ok(Demands {
-        thresholds: threshold::parse(&args.fail_if, targets)?,
+        thresholds: threshold::parse(&args.fail_if, targets::count(args))?,
         baseline: args.baseline.as_deref().map(baseline::read).transpose()?,
         max_regression: args.max_regression,
     })
@@ -115,9 +133,4 @@ fn identities(report: &Report, servers: &[Option<String>], host: &ToolHost) -> V
         })
     };
     targets.filter_map(of).collect()
-}
-
-/// Whether a tool leaves open whether it changes anything.
-fn is_silent(tool: &ToolDefinition) -> bool {
-    tool.annotations.read_only.is_none()
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 use super::args::{ArrivalsWord, BenchArgs, OverWord};
 use super::parse::Rate;
 use crate::bench::plan::{
-    Arrivals, Bounds, DURATION, Model, Over, Plan, REQUESTS, StopRule, WarmUp,
+    Arrivals, Bounds, DURATION, Model, Over, Plan, REQUESTS, Sharing, StopRule, WarmUp,
 };
 use crate::model::Fault;
 
 /// Calls in flight at most in an open load that says nothing about it.
 const IN_FLIGHT: usize = 100;
+/// Turns of each tool of a comparison.
+const ROUNDS: u32 = 20;
 /// The share of a run that warms it up.
 const WARM_UP: u32 = 10;
 /// The longest warm-up that nobody asked for.
@@ -28,11 +30,36 @@ pub(super) fn plan(args: &BenchArgs) -> Result<Plan, Fault> {
     let plan = Plan {
         model: model(args)?,
         until: until(args),
+        sharing: sharing(args)?,
         warm_up: args.warmup.unwrap_or_else(|| warm_up(args)),
         stop_rules: args.stop_after_failures.map(StopRule::Failures).into_iter().collect(),
         ..Plan::default()
     };
     Ok(Plan { seed: args.seed.unwrap_or(plan.seed), ..plan })
+}
+
+fn sharing(args: &BenchArgs) -> Result<Sharing, Fault> {
+    if args.vs.is_some() {
+        let rounds = args.rounds.unwrap_or(ROUNDS);
+        return match args.requests {
+            Some(requests) if args.rounds.is_none() => {
+                let most = u32::try_from(requests).unwrap_or(u32::MAX);
+                Ok(Sharing::Turns { rounds: rounds.min(most) })
+            }
+            Some(requests) if u64::from(rounds) > requests => Err(Fault::usage(format!(
+                "--rounds {rounds} needs as many calls, and -n says {requests}"
+            ))),
+            _ => Ok(Sharing::Turns { rounds }),
+        };
+    }
+    for (given, option) in
+        [(args.rounds.is_some(), "--rounds"), (args.vs_args.is_some(), "--vs-args")]
+    {
+        if given {
+            return Err(Fault::usage(format!("{option} says nothing without --vs")));
+        }
+    }
+    Ok(Sharing::Mixed)
 }
 
 fn until(args: &BenchArgs) -> Bounds {
@@ -138,10 +165,24 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_takes_turns_and_no_more_than_there_are_calls() {
+        for (words, rounds) in [
+            (&["--vs", "b"][..], 20),
+            (&["--vs", "b", "-n", "7"], 7),
+            (&["--vs", "b", "--rounds", "50"], 50),
+        ] {
+            assert_eq!(planned(words).unwrap().sharing, Sharing::Turns { rounds }, "{words:?}");
+        }
+    }
+
+    #[test]
     fn options_that_do_not_go_together_are_named() {
         for (words, named) in [
             (&["--over", "drop"][..], ["--over", "--rate"]),
             (&["--arrivals", "poisson"], ["--arrivals", "--rate"]),
+            (&["--rounds", "9"], ["--rounds", "--vs"]),
+            (&["--vs-args", "{}"], ["--vs-args", "--vs"]),
+            (&["--vs", "b", "--rounds", "9", "-n", "5"], ["--rounds 9", "-n"]),
             (&["--arrivals", "poisson", "--rate", "1@1s"], ["--arrivals", "--rate"]),
         ] {
             let fault = planned(words).unwrap_err();

@@ -28,14 +28,18 @@ pub fn page(
         page.append(target::page(report, target, width));
     }
     for compared in &findings.comparisons {
+        page.gap();
         page.append(verdicts::comparison(compared, width));
     }
-    page.append(verdicts::judgements(&findings.thresholds, width));
-    if let Some(baseline) = &findings.baseline {
-        page.append(verdicts::baseline(baseline, width));
+    for section in [
+        verdicts::judgements(&findings.thresholds, width),
+        findings.baseline.as_ref().map_or_else(Page::default, |one| verdicts::baseline(one, width)),
+        sentences("What limits it", Label::Plain, &findings.reading, width),
+        sentences("Before you believe it", Label::Warning, &findings.warnings, width),
+    ] {
+        page.gap();
+        page.append(section);
     }
-    page.append(sentences("What limits it", Label::Plain, &findings.reading, width));
-    page.append(sentences("Before you believe it", Label::Warning, &findings.warnings, width));
     page.heading("Run");
     for (key, label, value) in run::facts(report).into_iter().chain(machine::facts(environment)) {
         page.fact(key, label, &value, width);
@@ -48,7 +52,6 @@ fn sentences(title: &str, label: Label, all: &[String], width: Option<usize>) ->
     if all.is_empty() {
         return page;
     }
-    page.gap();
     page.heading(title);
     for sentence in all {
         page.paragraph(label, 2, sentence, width);

@@ -23,7 +23,8 @@ pub(super) fn title(report: &Report, index: usize) -> String {
 /// The figures of one tool: headline, times, failures, and what happened when.
 pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
     let mut page = Page::default();
-    page.push(headline(report, target));
+    let (label, said) = headline(report, target);
+    page.paragraph(label, 2, &said, width);
     page.append(failures(target, width));
     if target.ok > 0 {
         page.gap();
@@ -40,12 +41,11 @@ pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>)
 }
 
 /// How many, how long, how fast.
-pub(super) fn headline(report: &Report, target: &TargetReport) -> Line {
+fn headline(report: &Report, target: &TargetReport) -> (Label, String) {
     let made = words::calls(target.requests);
     let rate = words::per_second(target.throughput);
     let said = format!("{made} in {}, {rate} answered a second", show_duration(report.elapsed));
-    let label = if target.ok == 0 { Label::Error } else { Label::Plain };
-    Line::of(label, said).indented(2)
+    (if target.ok == 0 { Label::Error } else { Label::Plain }, said)
 }
 
 fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
@@ -55,8 +55,7 @@ fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
         figures::table(&[("service", &target.service)], width)
     };
     if figures::has_doubtful(&target.response) {
-        let note = "~ too few calls lie beyond it to rely on";
-        page.push(Line::of(Label::Dim, note).indented(2));
+        page.paragraph(Label::Dim, 2, "~ too few calls lie beyond it to rely on", width);
     }
     page
 }

@@ -1,0 +1,68 @@
+//! Stopping and pausing a run from outside.
+//!
+//! Owns: the switches, and that whoever waits in the run hears of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Stops and pauses a run; clones are the same switches.
+#[derive(Debug, Clone, Default)]
+pub struct Control(Arc<Switches>);
+
+#[derive(Debug, Default)]
+struct Switches {
+    stopped: CancellationToken,
+    paused: AtomicBool,
+    listeners: Mutex<Vec<Arc<Notify>>>,
+}
+
+impl Control {
+    /// Makes no more calls; what is in flight may end.
+    pub fn stop(&self) {
+        self.0.stopped.cancel();
+        self.tell();
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.0.stopped.is_cancelled()
+    }
+
+    /// Makes no calls for now. What is in flight may end; the intended moments of an open load
+    /// move by as long as the pause lasts, so that no call is late because of it.
+    pub fn pause(&self) {
+        self.0.paused.store(true, Ordering::Relaxed);
+        self.tell();
+    }
+
+    /// Goes on after a pause.
+    pub fn resume(&self) {
+        self.0.paused.store(false, Ordering::Relaxed);
+        self.tell();
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.0.paused.load(Ordering::Relaxed)
+    }
+
+    /// Returns when it is stopped.
+    pub(super) async fn stopped(&self) {
+        self.0.stopped.cancelled().await;
+    }
+
+    /// Wakes `listener` whenever a switch is turned.
+    pub(super) fn listen(&self, listener: Arc<Notify>) {
+        self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    fn tell(&self) {
+        let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        for listener in listeners.iter() {
+            listener.notify_one();
+        }
+    }
+}

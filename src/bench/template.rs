@@ -1,0 +1,305 @@
+//! Arguments with placeholders, filled in anew for each call.
+//!
+//! Owns: reading `{{int 1 100}}` and the like, and making values from number and seed: the same
+//! call of the same plan has the same arguments, whenever it is made. Pure but for `{{now}}`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+
+use crate::catalogue::naming;
+use crate::model::{Fault, JsonObject};
+
+/// The words a placeholder may begin with.
+const KNOWN: [&str; 7] = ["seq", "int", "float", "pick", "uuid", "word", "now"];
+
+/// What `{{word}}` chooses from.
+const WORDS: [&str; 24] = [
+    "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jasper",
+    "kettle", "lagoon", "meadow", "nectar", "orchid", "pebble", "quartz", "river", "saddle",
+    "timber", "umbra", "valley", "willow", "zephyr",
+];
+
+/// One placeholder.
+#[derive(Debug, Clone, PartialEq)]
+enum Placeholder {
+    Seq,
+    Int(i64, i64),
+    Float(f64, f64),
+    Pick(Vec<String>),
+    Uuid,
+    Word,
+    Now,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    Text(String),
+    Made(Placeholder),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Fixed(Value),
+    /// Exactly one placeholder: the value has its type.
+    Made(Placeholder),
+    Text(Vec<Piece>),
+    List(Vec<Part>),
+    Object(Vec<(String, Part)>),
+}
+
+/// An object with placeholders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    parts: Vec<(String, Part)>,
+    seed: u64,
+}
+
+/// What is known when a call is made.
+#[derive(Debug)]
+struct Moment {
+    number: u64,
+    random: fastrand::Rng,
+    unix_millis: u64,
+}
+
+impl Template {
+    /// Reads an object; placeholders are looked for in all its texts, however deep.
+    ///
+    /// # Errors
+    /// A usage fault about a placeholder that means nothing.
+    pub fn read(object: &JsonObject, seed: u64) -> Result<Self, Fault> {
+        Ok(Self { parts: entries(object)?, seed })
+    }
+
+    /// Makes the values of some properties texts, also where a placeholder has another type.
+    pub fn write_out(&mut self, is_text: impl Fn(&str) -> bool) {
+        for (key, part) in &mut self.parts {
+            if let Part::Made(one) = part
+                && is_text(key)
+            {
+                *part = Part::Text(vec![Piece::Made(one.clone())]);
+            }
+        }
+    }
+
+    /// Whether all calls get the same.
+    pub fn is_constant(&self) -> bool {
+        self.parts.iter().all(|(_, part)| part.is_fixed())
+    }
+
+    /// The arguments of the call with this number, at this time (milliseconds since the epoch).
+    pub fn fill(&self, number: u64, unix_millis: u64) -> JsonObject {
+        // Neighbouring seeds give unrelated numbers only after they were mixed.
+        let mixed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = fastrand::Rng::with_seed(mixed);
+        random.seed(random.clone().u64(..));
+        let mut moment = Moment { number, random, unix_millis };
+        let filled = |(key, part): &(String, Part)| (key.clone(), part.fill(&mut moment));
+        self.parts.iter().map(filled).collect()
+    }
+}
+
+/// Whether a text has something that looks like a placeholder.
+pub fn has_placeholder(text: &str) -> bool {
+    text.contains("{{")
+}
+
+fn entries(object: &JsonObject) -> Result<Vec<(String, Part)>, Fault> {
+    object.iter().map(|(key, value)| Ok((key.clone(), part(value)?))).collect()
+}
+
+fn part(value: &Value) -> Result<Part, Fault> {
+    Ok(match value {
+        Value::String(text) if has_placeholder(text) => match &mut pieces(text)?[..] {
+            [Piece::Made(one)] => Part::Made(one.clone()),
+            several => Part::Text(several.to_vec()),
+        },
+        Value::Array(items) => {
+            let parts = items.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+            if parts.iter().all(Part::is_fixed) {
+                Part::Fixed(value.clone())
+            } else {
+                Part::List(parts)
+            }
+        }
+        Value::Object(object) => {
+            let parts = entries(object)?;
+            if parts.iter().all(|(_, part)| part.is_fixed()) {
+                Part::Fixed(value.clone())
+            } else {
+                Part::Object(parts)
+            }
+        }
+        fixed => Part::Fixed(fixed.clone()),
+    })
+}
+
+fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        if !before.is_empty() {
+            all.push(Piece::Text(before.to_owned()));
+        }
+        let Some((words, after)) = after.split_once("}}") else {
+            return Err(Fault::usage(format!("in '{text}' a '{{{{' has no '}}}}'")));
+        };
+        all.push(Piece::Made(placeholder(words)?));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        all.push(Piece::Text(rest.to_owned()));
+    }
+    Ok(all)
+}
+
+fn placeholder(words: &str) -> Result<Placeholder, Fault> {
+    let mut parts = words.split_whitespace();
+    let name = parts.next().unwrap_or_default();
+    let given: Vec<&str> = parts.collect();
+    let wrong = |form: &str| Fault::usage(format!("'{{{{{words}}}}}' is not of the form {form}"));
+    let found = match (name, &given[..]) {
+        ("seq", []) => Placeholder::Seq,
+        ("uuid", []) => Placeholder::Uuid,
+        ("word", []) => Placeholder::Word,
+        ("now", []) => Placeholder::Now,
+        ("seq" | "uuid" | "word" | "now", _) => return Err(wrong(&format!("{{{{{name}}}}}"))),
+        ("int", [low, high]) => match (low.parse(), high.parse()) {
+            (Ok(low), Ok(high)) if low <= high => Placeholder::Int(low, high),
+            _ => return Err(wrong("{{int 1 100}}")),
+        },
+        ("int", _) => return Err(wrong("{{int 1 100}}")),
+        ("float", [low, high]) => match (low.parse::<f64>(), high.parse::<f64>()) {
+            (Ok(low), Ok(high)) if low <= high && low.is_finite() && high.is_finite() => {
+                Placeholder::Float(low, high)
+            }
+            _ => return Err(wrong("{{float 0 1}}")),
+        },
+        ("float", _) => return Err(wrong("{{float 0 1}}")),
+        ("pick", []) => return Err(wrong("{{pick red green blue}}")),
+        ("pick", all) => Placeholder::Pick(all.iter().map(ToString::to_string).collect()),
+        (unknown, _) => {
+            let fault = Fault::usage(format!("'{{{{{words}}}}}' is no placeholder"));
+            return Err(match naming::nearest(unknown, KNOWN) {
+                Some(near) => fault.hint(format!("did you mean '{{{{{near}}}}}'?")),
+                None => fault.hint(format!("there are: {}", KNOWN.join(", "))),
+            });
+        }
+    };
+    Ok(found)
+}
+
+impl Placeholder {
+    fn fill(&self, moment: &mut Moment) -> Value {
+        match self {
+            Self::Seq => moment.number.into(),
+            Self::Int(low, high) => moment.random.i64(*low..=*high).into(),
+            Self::Float(low, high) => {
+                let made = low + (high - low) * moment.random.f64();
+                Number::from_f64(made).map_or(Value::Null, Value::Number)
+            }
+            Self::Pick(all) => all[moment.random.usize(..all.len())].clone().into(),
+            Self::Uuid => {
+                let bytes = moment.random.u128(..).to_be_bytes();
+                uuid::Builder::from_random_bytes(bytes).into_uuid().to_string().into()
+            }
+            Self::Word => WORDS[moment.random.usize(..WORDS.len())].into(),
+            Self::Now => moment.unix_millis.into(),
+        }
+    }
+}
+
+impl Part {
+    fn is_fixed(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+
+    fn fill(&self, moment: &mut Moment) -> Value {
+        match self {
+            Self::Fixed(value) => value.clone(),
+            Self::Made(one) => one.fill(moment),
+            Self::Text(pieces) => {
+                let mut text = String::new();
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(fixed) => text.push_str(fixed),
+                        Piece::Made(one) => match one.fill(moment) {
+                            Value::String(made) => text.push_str(&made),
+                            made => {
+                                // Writing to a string cannot fail.
+                                let _written = write!(text, "{made}");
+                            }
+                        },
+                    }
+                }
+                text.into()
+            }
+            Self::List(parts) => parts.iter().map(|part| part.fill(moment)).collect(),
+            Self::Object(parts) => {
+                let filled = |(key, part): &(String, Self)| (key.clone(), part.fill(moment));
+                Value::Object(parts.iter().map(filled).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Result<Template, Fault> {
+        let Value::Object(object) = value else { panic!("no object") };
+        Template::read(&object, 7)
+    }
+
+    #[test]
+    fn a_single_placeholder_has_its_type_and_others_are_text() {
+        let template = read(json!({
+            "id": "{{seq}}", "note": "n {{seq}} of {{int 3 3}}", "deep": [{"x": "{{float 2 2}}"}], "at": "{{now}}"
+        }));
+        let expected = json!({"id": 5, "note": "n 5 of 3", "deep": [{"x": 2.0}], "at": 99});
+        assert_eq!(Value::Object(template.unwrap().fill(5, 99)), expected);
+    }
+
+    #[test]
+    fn the_same_number_and_seed_give_the_same_and_others_something_else() {
+        let value = json!({"a": "{{int 0 1000000}}", "b": "{{uuid}}", "c": "{{word}}", "d": "{{pick x y z}}"});
+        let template = read(value.clone()).unwrap();
+        let made = |number| template.fill(number, 0);
+        assert_eq!(made(3), read(value).unwrap().fill(3, 1));
+        let all: std::collections::BTreeSet<String> =
+            (0..200).map(|number| made(number)["b"].to_string()).collect();
+        assert_eq!(all.len(), 200);
+        let picked: std::collections::BTreeSet<String> =
+            (0..200).map(|number| made(number)["d"].to_string()).collect();
+        assert_eq!(picked.len(), 3);
+    }
+
+    #[test]
+    fn where_a_text_is_wanted_a_number_is_written_out() {
+        let mut template = read(json!({"a": "{{seq}}", "b": "{{seq}}"})).unwrap();
+        template.write_out(|key| key == "b");
+        assert_eq!(Value::Object(template.fill(4, 0)), json!({"a": 4, "b": "4"}));
+    }
+
+    #[test]
+    fn what_has_no_placeholder_is_constant() {
+        assert!(read(json!({"a": [1, {"b": "c"}], "d": "}} {"})).unwrap().is_constant());
+        assert!(!read(json!({"a": [1, {"b": "{{seq}}"}]})).unwrap().is_constant());
+    }
+
+    #[test]
+    fn a_wrong_placeholder_is_named_with_what_was_meant() {
+        let fault = read(json!({"a": "{{sec}}"})).unwrap_err();
+        assert_eq!(fault.message(), "'{{sec}}' is no placeholder");
+        assert_eq!(fault.hint_text(), Some("did you mean '{{seq}}'?"));
+        for wrong in
+            ["{{int 1}}", "{{int 9 1}}", "{{float a b}}", "{{pick}}", "{{seq 1}}", "{{seq", "{{}}"]
+        {
+            assert!(read(json!({"a": wrong})).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `--export-locust`: the plan for Locust's distributed engine instead of a run.
+//!
+//! Owns: what of an entry may stand in such a file. No credential does: it names variables.
+
+use std::path::Path;
+
+use super::targets::Found;
+use crate::assembly::Assembly;
+use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
+use crate::bench::plan::Plan;
+use crate::cli::context::{Context, Outcome};
+use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::model::Fault;
+use secrecy::ExposeSecret as _;
+
+/// The variable that a locustfile reads a token from when the entry names none.
+const TOKEN: &str = "LOCUST_TOKEN";
+
+/// Writes the file.
+///
+/// # Errors
+/// When a tool is none of an HTTP server, or the file cannot be written.
+pub(super) fn write(
+    path: &Path,
+    plan: &Plan,
+    found: &[Found],
+    assembly: &Assembly,
+    context: &Context,
+) -> Outcome {
+    let servers = &assembly.configuration.servers;
+    let targets: Result<Vec<LocustTarget>, Fault> =
+        found.iter().map(|found| target(found, servers)).collect();
+    let text = locust(plan, &targets?)?;
+    super::files::write_one(path, &text, context)?;
+    Ok(())
+}
+
+fn target(found: &Found, servers: &[ServerSpec]) -> Result<LocustTarget, Fault> {
+    let name = &found.target.definition().name;
+    let refused = |why: &str| {
+        Err(Fault::usage(format!("--export-locust: '{name}' {why}"))
+            .hint("Locust speaks HTTP; without the option toolhost makes the load itself"))
+    };
+    let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
+    let Some(server) = server else { return refused("is no tool of a server") };
+    let Endpoint::Http { url, socket: None, headers, auth, .. } = &server.endpoint else {
+        return refused("is a tool of a server that does not listen for HTTP at an address");
+    };
+    let keeps = |text: &str| found.target.masked(text) == text;
+    if !keeps(url.as_str()) {
+        return refused("has a secret in its address, which would stand in the file");
+    }
+    let mut written: Vec<LocustHeader> = headers
+        .iter()
+        .map(|(name, value)| (name, value.expose_secret()))
+        .map(|(name, value)| LocustHeader {
+            name: name.clone(),
+            value: if keeps(value) {
+                LocustValue::Text(value.to_owned())
+            } else {
+                LocustValue::Variable { before: String::new(), variable: variable(name) }
+            },
+        })
+        .collect();
+    match &**auth {
+        AuthSpec::Unset | AuthSpec::None => {}
+        AuthSpec::Bearer { variable, .. } => written.push(bearer(variable.as_deref())),
+        AuthSpec::OAuth { .. } | AuthSpec::ClientCredentials { .. } => written.push(bearer(None)),
+    }
+    Ok(LocustTarget {
+        name: name.full(),
+        tool: name.tool().to_owned(),
+        url: url.to_string(),
+        protocol: found.target.protocol().map(str::to_owned),
+        headers: written,
+        arguments: found.arguments.source(),
+        weight: found.weight,
+    })
+}
+
+/// The variable for the secret value of a header: `LOCUST_X_TEAM` for `X-Team`.
+fn variable(header: &str) -> String {
+    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("LOCUST_{}", header.chars().map(word).collect::<String>())
+}
+
+fn bearer(variable: Option<&str>) -> LocustHeader {
+    let variable = variable.unwrap_or(TOKEN).to_owned();
+    let value = LocustValue::Variable { before: "Bearer ".to_owned(), variable };
+    LocustHeader { name: "Authorization".to_owned(), value }
+}

@@ -1,0 +1,90 @@
+//! The one record of many calls, from the intent before the first to the outcome after the last.
+//!
+//! Owns: what it says. Never does: count (whoever closes it did), or reach the statistics, which
+//! tell how a tool is used.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::host::ToolHost;
+use crate::host::listings::Tool;
+use crate::host::recorder::{Intent, Outcome, RecordError};
+use crate::model::{CallId, Fault, FaultKind, JsonObject, Source};
+
+/// An open record: the intent is written. Whoever drops it leaves a call without an outcome.
+pub struct RunRecord {
+    host: Arc<ToolHost>,
+    tool: Arc<Tool>,
+    call_id: CallId,
+    started: Instant,
+    warnings: Vec<String>,
+}
+
+impl RunRecord {
+    pub(super) fn open(
+        host: &Arc<ToolHost>,
+        tool: Arc<Tool>,
+        call_id: CallId,
+        (session, arguments): (&str, &JsonObject),
+        decision: &str,
+    ) -> Result<Self, Fault> {
+        let definition = &tool.definition;
+        let name = definition.name.full();
+        let masked = host.masker.arguments(arguments, &definition.input_schema);
+        let written = host.recorder.intent(&Intent {
+            call_id: &call_id,
+            parent: None,
+            tool: &name,
+            server: server_of(&tool),
+            source: definition.source,
+            session,
+            arguments: &masked,
+            decision,
+        });
+        let warnings = match written {
+            Ok(()) => Vec::new(),
+            Err(RecordError::Unsafe(why)) => {
+                return Err(Fault::denied(format!("'{name}' was not run: {why}"))
+                    .hint("look who made it, and remove it"));
+            }
+            Err(RecordError::Lost(why)) if host.require_record => {
+                return Err(Fault::internal(format!("'{name}' was not run: {why}"))
+                    .hint("a record of every call is required (--require-record)"));
+            }
+            Err(RecordError::Lost(why)) => vec![format!("not recorded: {why}")],
+        };
+        let started = host.clock.now();
+        Ok(Self { host: Arc::clone(host), tool, call_id, started, warnings })
+    }
+
+    /// Writes what became of the calls: how many were `made`, and of those that count how many were
+    /// answered (`ok`) and how many were not. Returns what is wrong with the record.
+    pub fn close(mut self, made: u64, ok: u64, failed: u64) -> Vec<String> {
+        let words = format!("{made} calls: {ok} answered, {failed} failed");
+        let written = self.host.recorder.outcome(&Outcome {
+            call_id: &self.call_id,
+            parent: None,
+            tool: &self.tool.definition.name.full(),
+            server: server_of(&self.tool),
+            failure: (ok == 0 && failed > 0).then_some(FaultKind::Tool),
+            message: Some(&words),
+            duration: self.host.clock.now().saturating_duration_since(self.started),
+            // No attempt of a call: what is recorded is no use of the tool by anybody.
+            attempts: 0,
+            result_bytes: 0,
+            questions: &[],
+            refused: None,
+        });
+        if let Err(error) = written {
+            let warning = format!("not recorded: {error}");
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        self.warnings
+    }
+}
+
+fn server_of(tool: &Tool) -> Option<&str> {
+    tool.definition.name.component().filter(|_| tool.definition.source == Source::Mcp)
+}
