@@ -145,6 +145,15 @@ fn nothing_is_compared_without_rounds_or_answers() {
 }
 
 #[test]
+fn a_round_that_was_broken_off_is_left_out() {
+    let mut report = interleaved(&[law(0.002), law(0.003)], 10, 100, 7);
+    report.rounds[9].turns.truncate(1);
+    let comparison = &compare(&report)[0];
+    assert_eq!(comparison.rounds, 9);
+    assert_eq!(comparison.headline().unwrap().verdict, Verdict::Slower);
+}
+
+#[test]
 fn other_work_is_told() {
     let mut report = interleaved(&[law(0.002), law(0.002)], 10, 100, 7);
     assert!(compare(&report)[0].warnings.is_empty());
