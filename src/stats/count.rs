@@ -224,9 +224,13 @@ impl Batch {
             let (minute, first) = minutes.next()?;
             let start = level.floor(*minute);
             let mut counts = Counts::default();
-            first.iter().for_each(|call| counts.add(call));
+            for call in first {
+                counts.add(call);
+            }
             while let Some((_, more)) = minutes.next_if(|(next, _)| level.floor(**next) == start) {
-                more.iter().for_each(|call| counts.add(call));
+                for call in more {
+                    counts.add(call);
+                }
             }
             Some((start, counts))
         })

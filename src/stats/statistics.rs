@@ -306,13 +306,12 @@ impl Statistics {
     fn slices(&self, query: &Query, now: Duration, most: usize) -> Result<Vec<Slice>, Trouble> {
         let kept = self.store.as_ref().map_or(Ok(super::level::Kept::default()), Store::kept)?;
         let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        let since = match query.since {
-            Some(since) => second(since),
-            None => {
-                let all = self.sum(&Query { since: None, ..query.clone() }, now)?;
-                let first = all.tools.iter().map(|usage| usage.used.first / 1_000).min();
-                first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
-            }
+        let since = if let Some(since) = query.since {
+            second(since)
+        } else {
+            let all = self.sum(query, now)?;
+            let first = all.tools.iter().map(|usage| usage.used.first / 1_000).min();
+            first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
         };
         let (mut course, stretch) = Course::new(since, second(now), kept, most);
         let only = query.tools.as_deref();

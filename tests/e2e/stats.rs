@@ -115,8 +115,7 @@ fn many_processes_and_readers_lose_no_call() {
     // Readers fold all the while, several at a time.
     let mut read = 0;
     while callers.iter_mut().any(|caller| caller.child.try_wait().unwrap().is_none()) {
-        let readers: Vec<_> =
-            (0..2).map(|_| room.toolhost(["stats", "--json"]).start()).collect();
+        let readers: Vec<_> = (0..2).map(|_| room.toolhost(["stats", "--json"]).start()).collect();
         for reader in readers {
             let reader = reader.finish();
             reader.exits(0);
@@ -260,11 +259,16 @@ fn the_switch_and_the_path_are_heeded() {
     room.toolhost(CALL).check().exits(0);
     assert!(!spool(&room).exists());
     room.toolhost(["stats"]).check().exits(0).says(&["switched off"]);
-    std::fs::write(&settings, format!("stats: {{ path: {}/mine/calls.db }}\n", room.path("home").display()))
-        .unwrap();
+    std::fs::write(
+        &settings,
+        format!("stats: {{ path: {}/mine/calls.db }}\n", room.path("home").display()),
+    )
+    .unwrap();
     room.toolhost(CALL).check().exits(0);
     assert_eq!(counted(&room), 1);
-    assert!(room.path("home/mine/calls.db").exists() && room.path("home/mine/calls.spool").exists());
+    assert!(
+        room.path("home/mine/calls.db").exists() && room.path("home/mine/calls.spool").exists()
+    );
     assert!(!store(&room).exists() && !spool(&room).exists());
 }
 
@@ -284,7 +288,8 @@ fn a_call_of_another_process_appears_while_watching() {
 fn watching_without_a_terminal_prints_lines_and_ends_with_its_reader() {
     let room = room();
     room.toolhost(CALL).check().exits(0);
-    let script = "{ \"$0\" stats --watch --json & echo $! >watcher; wait $!; echo $? >code; } | head -n 2";
+    let script =
+        "{ \"$0\" stats --watch --json & echo $! >watcher; wait $!; echo $? >code; } | head -n 2";
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let watching = room.program("/bin/sh", ["-c", script, binary]).start();
     let code = room.path("work/code");
@@ -296,7 +301,9 @@ fn watching_without_a_terminal_prints_lines_and_ends_with_its_reader() {
     let totals: Vec<u64> = watching
         .out()
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["total"]["calls"].as_u64().unwrap())
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["total"]["calls"].as_u64().unwrap()
+        })
         .collect();
     assert!(totals.len() == 2 && totals[0] < totals[1], "{totals:?}");
     assert_eq!(std::fs::read_to_string(code).unwrap(), "0\n");
@@ -311,7 +318,9 @@ fn statistics_are_exported_for_programs_and_spreadsheets() {
     room.toolhost(CALL).check().exits(0);
     room.toolhost(["call", "calculator", "expression=1/0"]).check().exits(3);
     let line = |tool: &str| {
-        format!("{{\"t\":1700000000000,\"id\":\"{tool}\",\"tool\":\"{tool}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n")
+        format!(
+            "{{\"t\":1700000000000,\"id\":\"{tool}\",\"tool\":\"{tool}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n"
+        )
     };
     let mut text = std::fs::read_to_string(spool(&room)).unwrap();
     text.push_str(&line("=HYPERLINK(1)"));

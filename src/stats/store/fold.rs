@@ -25,8 +25,9 @@ impl Store {
     /// How far each file was read.
     pub(in crate::stats) fn positions(&self) -> Result<Positions, Trouble> {
         let mut query = self.db.prepare_cached("SELECT key, offset, recent FROM spool")?;
-        let rows =
-            query.query_map([], |row| Ok((row.get(0)?, position(row.get(1)?, row.get(2)?))))?;
+        let rows = query.query_map([], |row| {
+            Ok((row.get(0)?, position(row.get(1)?, row.get_ref(2)?.as_str()?)))
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -39,7 +40,7 @@ impl Store {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let known = transaction
             .prepare_cached("SELECT offset, recent FROM spool WHERE key = ?1")?
-            .query_row([&file.key], |row| Ok(position(row.get(0)?, row.get(1)?)))
+            .query_row([&file.key], |row| Ok(position(row.get(0)?, row.get_ref(1)?.as_str()?)))
             .optional()?
             .unwrap_or_default();
         let chunk = file.read(&known).map_err(|error| {
@@ -195,7 +196,7 @@ fn remember(db: &Connection, key: &str, position: &Position) -> rusqlite::Result
     Ok(())
 }
 
-fn position(offset: i64, recent: String) -> Position {
+fn position(offset: i64, recent: &str) -> Position {
     let recent: VecDeque<String> =
         recent.split('\n').filter(|id| !id.is_empty()).map(str::to_owned).collect();
     Position { offset: unsigned(offset), recent }

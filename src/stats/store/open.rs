@@ -169,9 +169,14 @@ enum Unwritable {
 impl From<rusqlite::Error> for Unwritable {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Self::Forbidden(error.to_string())
-            }
+            Some(
+                ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                // A full disk has no room for the log beside it.
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure,
+            ) => Self::Forbidden(error.to_string()),
             _ => Self::Trouble(error.into()),
         }
     }

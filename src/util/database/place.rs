@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use super::connect;
@@ -38,7 +38,7 @@ pub enum Standing {
         /// Which file it is.
         inode: u64,
         /// Its permissions.
-        mode: u32,
+        mode: RawMode,
     },
     /// A symbolic link.
     Link,
@@ -89,11 +89,10 @@ impl Place {
             FileType::RegularFile if stat.st_uid != rustix::process::geteuid().as_raw() => {
                 Standing::Foreign
             }
-            #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
             FileType::RegularFile => Standing::File {
                 size: u64::try_from(stat.st_size).unwrap_or(0),
-                inode: stat.st_ino as u64,
-                mode: stat.st_mode as u32 & 0o7777,
+                inode: stat.st_ino,
+                mode: stat.st_mode & 0o7777,
             },
             _ => Standing::NoFile,
         })

@@ -18,10 +18,8 @@ pub(super) fn run(file: &Path, summary: &Summary, context: &Context) -> Outcome 
     }
     save::check(file)?;
     let is_table = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-    let text = match is_table {
-        true => export::csv(summary),
-        false => json::pretty(&export::json(summary)) + "\n",
-    };
+    let text =
+        if is_table { export::csv(summary) } else { json::pretty(&export::json(summary)) + "\n" };
     save::replace(file, text.as_bytes())
         .map_err(|error| Fault::internal(format!("cannot write '{}': {error}", file.display())))?;
     let tools = plural(summary.tools.len(), "tool", "tools");
