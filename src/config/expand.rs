@@ -67,6 +67,13 @@ impl Expander<'_> {
         }
     }
 
+    /// Whether [`Expander::entry`] would change anything, or have something to say.
+    pub fn concerns(entry: &Node, more: &[&str]) -> bool {
+        let NodeValue::Map(pairs) = &entry.value else { return false };
+        let concerned = |key: &str| allowed_in(key).is_some() || more.contains(&key);
+        pairs.iter().any(|(key, value)| concerned(&key.text) && holds_references(value))
+    }
+
     /// Expands every text at or below `node`; `path` names it in messages.
     pub fn value(
         &self,
@@ -203,6 +210,16 @@ impl Expander<'_> {
         }
         let content = content.strip_suffix('\n').unwrap_or(&content);
         Ok(content.strip_suffix('\r').unwrap_or(content).to_owned())
+    }
+}
+
+/// Whether a text at or below `node` would be expanded.
+fn holds_references(node: &Node) -> bool {
+    match &node.value {
+        NodeValue::Text(text) => needs_expansion(text),
+        NodeValue::List(items) => items.iter().any(holds_references),
+        NodeValue::Map(pairs) => pairs.iter().any(|(_, value)| holds_references(value)),
+        _ => false,
     }
 }
 

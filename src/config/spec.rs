@@ -155,10 +155,10 @@ pub struct ToolSpec {
     /// The type key of its kind.
     pub kind: &'static str,
     /// The whole entry after expansion, for the keys that only the kind understands.
-    pub entry: Node,
+    pub entry: Arc<Node>,
     /// The entry as it is written, before variables are filled in: it tells which values are
-    /// references, and to what.
-    pub written: Node,
+    /// references, and to what. The same tree where there was nothing to fill in.
+    pub written: Arc<Node>,
     /// The directory relative paths are relative to: that of the file.
     pub base_dir: PathBuf,
     /// Where the entry stands.

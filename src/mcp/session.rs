@@ -4,6 +4,8 @@
 //! odd about the traffic. The SDK keeps the rest of the session: what the server asks, and what
 //! either side takes back. Never does: decide when to give up.
 
+mod transport;
+
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
@@ -11,10 +13,8 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientNotification, CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest,
-};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::model::{CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest};
+use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -25,8 +25,10 @@ use super::news::{self, Audience, Ear};
 use super::outgoing::{AboutUs, Outgoing};
 use super::questions::{OpenQuestion, Questions};
 use super::repeat::detour::Detour;
-use super::wire::{Arrival, Frame, FrameKind, Wire};
+use super::wire::{Arrival, Wire};
 use crate::model::{CallId, Event, EventSink, Fault, LogLevel, OfferList};
+
+pub use transport::SessionTransport;
 
 /// How many different doubts about a server's traffic are kept.
 const DOUBTS_KEPT: usize = 20;
@@ -585,133 +587,4 @@ pub(super) fn whole_number(id: &Value) -> Option<i64> {
         #[expect(clippy::cast_possible_truncation, reason = "whole and far from the limits")]
         Some(float as i64)
     })
-}
-
-/// The transport the SDK sees.
-pub struct SessionTransport {
-    session: Arc<Session>,
-    /// Whether a run of calls reads the wire.
-    running: watch::Receiver<bool>,
-    ready: VecDeque<RxJsonRpcMessage<RoleClient>>,
-}
-
-/// A message could not be handed to the server.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SendError(pub Fault);
-
-impl SessionTransport {
-    /// A transport over `session`, with what came before it existed.
-    pub fn new(session: Arc<Session>, early: Vec<Message>) -> Self {
-        let ready = early.into_iter().filter_map(|m| session.route_message(m, None)).collect();
-        Self { running: session.detour.running(), session, ready }
-    }
-}
-
-impl rmcp::transport::Transport<RoleClient> for SessionTransport {
-    type Error = SendError;
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let session = Arc::clone(&self.session);
-        let frame = frame(&item);
-        let answers = answers(&item);
-        // The server took its question back: it wants no answer.
-        let unwanted = answers.as_ref().is_some_and(|id| session.is_withdrawn(id));
-        let question = Question { session: Arc::clone(&session), id: answers };
-        async move {
-            let _until_handed_over = question;
-            if unwanted {
-                return Ok(());
-            }
-            session.wire.send(frame.map_err(SendError)?).await.map_err(SendError)
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        loop {
-            let session = &self.session;
-            if let Some(message) = self.ready.pop_front().or_else(|| session.detour.take()) {
-                return Some(message);
-            }
-            if session.gone.is_cancelled() {
-                return None;
-            }
-            if *self.running.borrow_and_update() {
-                tokio::select! {
-                    biased;
-                    () = session.detour.came() => {}
-                    () = session.gone.cancelled() => {}
-                    _turned = self.running.changed() => {}
-                }
-                continue;
-            }
-            tokio::select! {
-                biased;
-                // The wire is let go of at once: a run waits for it.
-                _turned = self.running.changed() => {}
-                arrival = session.wire.receive() => self.ready.extend(session.route(arrival)),
-            }
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        Ok(())
-    }
-}
-
-impl Drop for SessionTransport {
-    fn drop(&mut self) {
-        // Nobody takes in what comes any more.
-        self.session.close(Fault::unreachable("the connection is closed"));
-    }
-}
-
-/// A question of the server, open until its answer is handed over or dropped.
-struct Question {
-    session: Arc<Session>,
-    id: Option<RequestId>,
-}
-
-impl Drop for Question {
-    fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            self.session.close_question(id);
-        }
-    }
-}
-
-/// The question that a message of ours answers.
-fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
-    match item {
-        JsonRpcMessage::Response(response) => Some(response.id.clone()),
-        JsonRpcMessage::Error(error) => error.id.clone(),
-        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-    }
-}
-
-/// Serialises a message of the SDK and says what it is.
-fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
-    let bytes = serde_json::to_vec(item)
-        .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
-    let kind = match item {
-        JsonRpcMessage::Request(_) => {
-            return Err(Fault::internal("our requests are not sent by the SDK"));
-        }
-        JsonRpcMessage::Notification(notification) => match &notification.notification {
-            ClientNotification::CancelledNotification(cancelled) => FrameKind::Notification {
-                method: "notifications/cancelled".into(),
-                cancels: serde_json::to_value(&cancelled.params.request_id).ok(),
-            },
-            other => {
-                let value = serde_json::to_value(other).unwrap_or_default();
-                let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
-                FrameKind::Notification { method: method.to_owned(), cancels: None }
-            }
-        },
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
-    };
-    Ok(Frame { bytes: bytes.into(), kind, call: None })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
+use crate::config::expand::Expander;
 use crate::config::keys::{TOOL, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
@@ -89,7 +90,7 @@ fn tool(
 }
 
 fn resolve(
-    mut entry: Node,
+    entry: Node,
     name: &str,
     words: &KindWords,
     file: &FileContext<'_>,
@@ -98,8 +99,11 @@ fn resolve(
 ) -> ToolSpec {
     // Trust is bound to what the file says, not to what variables hold today.
     let ask = words.starts.filter(|_| !file.trusted);
-    let written = entry.clone();
-    file.expander().entry(&mut entry, words.expand, &mut findings.problems);
+    let written = Arc::new(entry);
+    let mut entry = Arc::clone(&written);
+    if Expander::concerns(&entry, words.expand) {
+        file.expander().entry(Arc::make_mut(&mut entry), words.expand, &mut findings.problems);
+    }
     let plain = ToolName::plain(name);
     let definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);

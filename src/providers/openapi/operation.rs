@@ -135,8 +135,8 @@ pub(super) fn entry(
     };
     Ok(ToolSpec {
         definition,
-        entry: node(spec, &spec.entry, &keys),
-        written: node(spec, &spec.written, &keys),
+        entry: node(spec, &spec.entry, &keys).into(),
+        written: node(spec, &spec.written, &keys).into(),
         ..spec.clone()
     })
 }

@@ -57,8 +57,8 @@ impl Bench {
         let spec = ToolSpec {
             definition,
             kind: "command",
-            written: entry.clone(),
-            entry,
+            written: entry.clone().into(),
+            entry: entry.into(),
             base_dir,
             place,
             defaults: None,
