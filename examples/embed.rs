@@ -28,7 +28,7 @@ impl ToolProvider for Greeter {
         Some("greeter")
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         let name = ToolName::of("greeter", "hello");
         let origin = Origin::Server("greeter".to_owned());
         let mut hello = ToolDefinition::new(name, Source::Internal, "greeter", origin);
@@ -39,7 +39,7 @@ impl ToolProvider for Greeter {
             "required": ["name"],
             "additionalProperties": false,
         }));
-        vec![hello]
+        vec![Arc::new(hello)]
     }
 
     async fn call(&self, _context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Fault> {
     let host = ToolHost::builder().provider(Arc::new(Greeter)).build();
 
     for tool in host.catalogue(&Reach::Everything).await.tools {
-        println!("{}: {}", tool.name, tool.description.unwrap_or_default());
+        println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or_default());
     }
 
     let request = CallRequest::new("greeter-hello", arguments(json!({ "name": "Ada" })));

@@ -97,7 +97,7 @@
 //!
 //! #[async_trait]
 //! impl ToolProvider for Doubler {
-//!     fn declared(&self) -> Vec<ToolDefinition> {
+//!     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
 //!         let name = ToolName::plain("double");
 //!         let origin = Origin::Program;
 //!         let mut tool = ToolDefinition::new(name, Source::Internal, "doubler", origin);
@@ -106,7 +106,7 @@
 //!             "properties": { "n": { "type": "integer" } },
 //!             "required": ["n"],
 //!         }));
-//!         vec![tool]
+//!         vec![Arc::new(tool)]
 //!     }
 //!
 //!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -9,6 +9,7 @@ pub mod repeat;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
@@ -19,7 +20,7 @@ use crate::config::spec::{KindWords, ToolSpec, Trust};
 use crate::model::{
     Browser, Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, LoginReport,
     Offered, Problem, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
-    ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult, Wanted,
+    ServerState, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult, Wanted,
 };
 
 pub use crate::model::Listing;
@@ -35,7 +36,7 @@ pub trait ToolProvider: Send + Sync {
 
     /// What can be listed without starting or contacting anything: all tools of a local kind,
     /// the declared ones of a server.
-    fn declared(&self) -> Vec<ToolDefinition>;
+    fn declared(&self) -> Vec<Arc<ToolDefinition>>;
 
     /// Whether [`ToolProvider::list`] has to start or contact something.
     fn is_remote(&self) -> bool {
@@ -123,6 +124,30 @@ pub trait Server: Send + Sync {
 
     /// Connects when needed, asks for a sign of life and returns the fresh status.
     async fn check(&self) -> ServerStatus;
+
+    /// The part of the status that a listing needs, for servers whose whole status costs more.
+    fn introduction(&self) -> Introduction {
+        let status = self.status();
+        Introduction {
+            is_ready: matches!(status.state, ServerState::Ready),
+            connect: status.connect,
+            protocol: status.protocol,
+            instructions: status.instructions,
+        }
+    }
+}
+
+/// What a server said of itself when it was connected to.
+#[derive(Debug, Clone, Default)]
+pub struct Introduction {
+    /// Whether it is connected.
+    pub is_ready: bool,
+    /// How long connecting took.
+    pub connect: Option<Duration>,
+    /// The protocol revision that was agreed on.
+    pub protocol: Option<String>,
+    /// What it says about its use.
+    pub instructions: Option<String>,
 }
 
 /// An ability of providers that offer prompts and resources beside tools. Each method connects

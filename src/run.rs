@@ -19,6 +19,7 @@ use crate::cli::commands::{
 };
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
+use crate::cli::grammar;
 use crate::cli::output::door::Wishes;
 use crate::cli::output::{Door, Format, Stop};
 use crate::cli::signals::{NextSignal, Signals, survive_file_limit};
@@ -26,7 +27,6 @@ use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Fault, FaultKind, Signal};
 use crate::serve;
 use crate::util::orphans;
-use clap::Parser as _;
 use tokio_util::sync::CancellationToken;
 
 /// How long a command may take to stop once it was told to: telling a server, printing what there
@@ -48,7 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(stop) => return end(&Door::new(plain, &*environment), Err(stop)),
     }
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match grammar::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let door = Door::new(plain, &*environment);

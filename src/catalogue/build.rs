@@ -16,7 +16,7 @@ pub struct Contribution {
     /// The server's name, when the provider is one that was asked.
     pub server: Option<String>,
     /// Its tools, in its own order.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<Arc<ToolDefinition>>,
     /// Findings about single items.
     pub problems: Vec<Problem>,
     /// Why nothing could be listed; `tools` may still hold declared ones.
@@ -55,7 +55,7 @@ pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>)
 
 /// File order over providers: each kind has its own provider, so tools of one file arrive apart.
 /// Files keep the order in which they were first seen; tools without a place come last.
-pub fn sort_by_place(tools: &mut [ToolDefinition]) {
+pub fn sort_by_place(tools: &mut [Arc<ToolDefinition>]) {
     let mut files: HashMap<Arc<PathBuf>, usize> = HashMap::new();
     for tool in tools.iter() {
         if let Origin::File(place) = &tool.origin {
@@ -72,9 +72,9 @@ pub fn sort_by_place(tools: &mut [ToolDefinition]) {
     });
 }
 
-fn keep_first(tools: Vec<ToolDefinition>) -> (Vec<ToolDefinition>, Vec<Problem>) {
+fn keep_first(tools: Vec<Arc<ToolDefinition>>) -> (Vec<Arc<ToolDefinition>>, Vec<Problem>) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(tools.len());
-    let mut kept: Vec<ToolDefinition> = Vec::with_capacity(tools.len());
+    let mut kept: Vec<Arc<ToolDefinition>> = Vec::with_capacity(tools.len());
     let mut problems = Vec::new();
     for tool in tools {
         let name = tool.name.full();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn tools(tools: Vec<ToolDefinition>) -> Contribution {
-        Contribution { tools, ..Contribution::default() }
+        Contribution { tools: tools.into_iter().map(Arc::new).collect(), ..Contribution::default() }
     }
 
     fn names(catalogue: &Catalogue) -> Vec<String> {

@@ -4,7 +4,9 @@
 //! without a schema cannot drift in its schema, and tools beyond the declared ones are nobody's
 //! drift, since declaring a few of many is common. Never does: ask the server.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::fingerprint::canonical;
 use crate::model::{Fault, Problem, ToolDefinition, ToolStatus};
@@ -20,11 +22,12 @@ pub struct Drift {
 
 impl Drift {
     /// Compares by the tools' own names.
-    pub fn between(declared: &[ToolDefinition], live: &[ToolDefinition]) -> Self {
+    pub fn between<T: Borrow<ToolDefinition>>(declared: &[T], live: &[T]) -> Self {
         let by_name: HashMap<&str, &ToolDefinition> =
-            live.iter().map(|tool| (tool.name.tool(), tool)).collect();
+            live.iter().map(|tool| (tool.borrow().name.tool(), tool.borrow())).collect();
         let mut drift = Self::default();
         for tool in declared {
+            let tool: &ToolDefinition = tool.borrow();
             let name = tool.name.tool();
             match by_name.get(name) {
                 None => drift.missing.push(name.to_owned()),
@@ -60,8 +63,8 @@ impl Drift {
 /// tool that is not on it may still exist, so nothing is called missing.
 pub fn apply(
     server: &str,
-    declared: &[ToolDefinition],
-    live: &mut Vec<ToolDefinition>,
+    declared: &[Arc<ToolDefinition>],
+    live: &mut Vec<Arc<ToolDefinition>>,
     partial: bool,
 ) -> Vec<Problem> {
     if declared.is_empty() {
@@ -76,6 +79,7 @@ pub fn apply(
         let line = line_about(&drift, tool.name.tool())?;
         Some((tool, line))
     }) {
+        let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Drifted;
         problems.push(Problem::warning(line.clone()).entry(server));
         tool.warnings.push(line);
@@ -84,14 +88,14 @@ pub fn apply(
         let line =
             format!("the server does not offer '{}' although it is declared", tool.name.tool());
         problems.push(Problem::warning(line.clone()).entry(server));
-        let mut gone = tool.clone();
+        let mut gone = ToolDefinition::clone(tool);
         gone.status = ToolStatus::Unavailable;
         gone.unavailable = Some(
             Fault::usage(line)
                 .server(server)
                 .hint(format!("`toolhost list --server {server}` shows what it offers")),
         );
-        live.push(gone);
+        live.push(Arc::new(gone));
     }
     problems
 }
@@ -127,14 +131,16 @@ fn differences(declared: &ToolDefinition, live: &ToolDefinition) -> Vec<&'static
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
     use crate::model::{Origin, Source, ToolName};
 
-    fn tool(name: &str, description: Option<&str>, schema: serde_json::Value) -> ToolDefinition {
+    fn tool(
+        name: &str,
+        description: Option<&str>,
+        schema: serde_json::Value,
+    ) -> Arc<ToolDefinition> {
         let mut tool = ToolDefinition::new(
             ToolName::of("s", name),
             Source::Mcp,
@@ -143,7 +149,7 @@ mod tests {
         );
         tool.description = description.map(str::to_owned);
         tool.input_schema = Arc::new(schema);
-        tool
+        Arc::new(tool)
     }
 
     #[test]

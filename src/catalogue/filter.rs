@@ -2,6 +2,8 @@
 //!
 //! Owns: choosing and ranking. Never does: change a tool or build a catalogue.
 
+use std::borrow::Borrow;
+
 use regex::{Regex, RegexBuilder};
 
 use crate::config::spec::ProfileSpec;
@@ -36,10 +38,11 @@ impl Query {
     /// The places of the wanted tools in `tools`. With words the best match comes first: a name
     /// that begins with the word, then a name that holds it, a title, a description; otherwise
     /// the order is kept.
-    pub fn select(&self, tools: &[ToolDefinition]) -> Vec<usize> {
+    pub fn select(&self, tools: &[impl Borrow<ToolDefinition>]) -> Vec<usize> {
         let words = Words::new(&self.words);
         let mut found: Vec<(u32, usize)> = tools
             .iter()
+            .map(Borrow::borrow)
             .enumerate()
             .filter(|(_, tool)| self.allows(tool))
             .filter_map(|(at, tool)| words.rank(tool).map(|rank| (rank, at)))
@@ -49,9 +52,9 @@ impl Query {
     }
 
     /// Keeps the wanted tools, best first.
-    pub fn apply(&self, tools: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+    pub fn apply<T: Borrow<ToolDefinition>>(&self, tools: Vec<T>) -> Vec<T> {
         let order = self.select(&tools);
-        let mut tools: Vec<Option<ToolDefinition>> = tools.into_iter().map(Some).collect();
+        let mut tools: Vec<Option<T>> = tools.into_iter().map(Some).collect();
         order.into_iter().filter_map(|at| tools.get_mut(at).and_then(Option::take)).collect()
     }
 

@@ -12,6 +12,8 @@ pub mod naming;
 pub mod pins;
 pub mod scan;
 
+use std::sync::Arc;
+
 use crate::model::{Fault, Problem, ToolDefinition};
 
 /// One list of everything, as it was at one moment.
@@ -20,7 +22,7 @@ pub struct Catalogue {
     /// Grows with every change.
     pub version: u64,
     /// The tools: internal ones in file order, then each server's in the server's order.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<Arc<ToolDefinition>>,
     /// The servers that were asked, and what came of it.
     pub servers: Vec<ServerListing>,
     /// Why internal tools that others have to tell could not be listed.

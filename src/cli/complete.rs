@@ -436,7 +436,8 @@ mod tests {
     fn catalogue(tools: &[(&str, &str)], servers: &[(&str, bool)]) -> Catalogue {
         let tools = tools.iter().map(|(server, tool)| {
             let origin = Origin::Server((*server).to_owned());
-            ToolDefinition::new(ToolName::of(*server, *tool), Source::Mcp, "mcp", origin)
+            let name = ToolName::of(*server, *tool);
+            Arc::new(ToolDefinition::new(name, Source::Mcp, "mcp", origin))
         });
         let servers = servers.iter().map(|(name, ok)| ServerListing {
             name: (*name).to_owned(),
@@ -494,7 +495,7 @@ mod tests {
             ..FixedEnvironment::default()
         };
         let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
-        listed.tools[0].input_schema = Arc::new(json!({
+        Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
             "properties": { "city": { "description": "Where. In words." }, "a b": {} }
         }));
         remember(&environment, &files("f"), &listed);

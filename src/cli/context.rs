@@ -142,7 +142,7 @@ impl Context {
         }
         let known = assembly.host.catalogue(&Reach::Declared).await;
         let calls: BTreeMap<String, Vec<String>> =
-            known.tools.into_iter().map(|tool| (tool.name.full(), tool.calls)).collect();
+            known.tools.iter().map(|tool| (tool.name.full(), tool.calls.clone())).collect();
         for called in called_by(name, &calls) {
             for request in open_questions(configuration, Starts::Named(called, &[])) {
                 if !open.iter().any(|earlier| earlier.key == request.key) {

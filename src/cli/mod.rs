@@ -11,6 +11,7 @@ pub mod commands;
 pub mod complete;
 pub mod context;
 pub mod entries;
+pub mod grammar;
 pub mod login;
 pub mod offered;
 pub mod output;

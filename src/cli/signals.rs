@@ -34,6 +34,10 @@ impl Signals {
 /// # Errors
 /// When the system refuses.
 pub fn survive_file_limit() -> io::Result<()> {
+    // Without a limit nobody sends it, and a runtime is much to build for nothing.
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
+        return Ok(());
+    }
     // A handler stays when the runtime that set it up is gone.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();

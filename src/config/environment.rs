@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Variables and well-known directories of the process.
 pub trait Environment: Send + Sync {
@@ -67,8 +68,10 @@ impl Environment for ProcessEnvironment {
     }
 }
 
-fn project_dirs() -> Option<directories::ProjectDirs> {
-    directories::ProjectDirs::from("", "", "toolhost")
+/// Found out once: asking for them asks the system for the user's home each time.
+fn project_dirs() -> Option<&'static directories::ProjectDirs> {
+    static FOUND: OnceLock<Option<directories::ProjectDirs>> = OnceLock::new();
+    FOUND.get_or_init(|| directories::ProjectDirs::from("", "", "toolhost")).as_ref()
 }
 
 /// A made-up environment, for tests and for embedding.

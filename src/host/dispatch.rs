@@ -45,7 +45,7 @@ impl ToolHost {
             let tool = &route.tool.definition;
             let masked = self.masker.arguments(&call.arguments, &tool.input_schema);
             Ok(Rehearsal {
-                definition: tool.clone(),
+                definition: Arc::clone(tool),
                 preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
                 warnings: [self.admitted(tool)?, route.warnings, self.forewarnings(tool)].concat(),
@@ -133,7 +133,7 @@ impl ToolHost {
         };
         let bytes = result.as_ref().map_or(0, output::size);
         ledger.close(&mut result, bytes);
-        let outcome = CallOutcome { definition: tool.definition.clone(), result, metadata };
+        let outcome = CallOutcome { definition: Arc::clone(&tool.definition), result, metadata };
         Ok((outcome, route.has_others()))
     }
 

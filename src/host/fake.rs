@@ -91,8 +91,8 @@ impl ToolProvider for Fake {
         self.server.as_deref()
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.declared.clone()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.declared.iter().cloned().map(Arc::new).collect()
     }
 
     fn is_remote(&self) -> bool {
@@ -105,6 +105,7 @@ impl ToolProvider for Fake {
             return Ok(Listing { tools: self.declared(), ..Listing::default() });
         }
         let tools = self.live.lock().unwrap().clone()?;
+        let tools = tools.into_iter().map(Arc::new).collect();
         Ok(Listing { tools, ..Listing::default() })
     }
 

@@ -19,7 +19,7 @@ use crate::model::{
     Event, EventSink, Fault, ListOwner, OfferList, Phase, Problem, ServerState, ToolDefinition,
     ToolStatus,
 };
-use crate::provider::ToolProvider;
+use crate::provider::{Server, ToolProvider};
 use crate::util::units::show_duration;
 
 /// Notices that lists have changed. The assembly sends the events of the providers through
@@ -53,13 +53,13 @@ impl ListWatch {
 /// One tool of a list, with its schemas compiled at first use.
 #[derive(Debug)]
 pub(super) struct Tool {
-    pub(super) definition: ToolDefinition,
+    pub(super) definition: Arc<ToolDefinition>,
     input: OnceCell<Checker>,
     output: OnceCell<Checker>,
 }
 
 impl Tool {
-    fn new(definition: ToolDefinition) -> Self {
+    fn new(definition: Arc<ToolDefinition>) -> Self {
         Self { definition, input: OnceCell::new(), output: OnceCell::new() }
     }
 
@@ -88,7 +88,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(tools: Vec<ToolDefinition>) -> Self {
+    fn new(tools: Vec<Arc<ToolDefinition>>) -> Self {
         let mut by_name = HashMap::with_capacity(tools.len());
         for (at, tool) in tools.iter().enumerate() {
             by_name.entry(tool.name.full()).or_insert(at);
@@ -110,7 +110,7 @@ impl Snapshot {
     fn contribution(&self) -> Contribution {
         Contribution {
             server: None,
-            tools: self.tools.iter().map(|tool| tool.definition.clone()).collect(),
+            tools: self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect(),
             problems: self.problems.clone(),
             fault: None,
             partial: self.partial,
@@ -164,7 +164,7 @@ impl Member {
         let mut tools = self.provider.declared();
         for tool in &mut tools {
             if self.is_remote() && tool.status == ToolStatus::Live {
-                tool.status = ToolStatus::Declared;
+                Arc::make_mut(tool).status = ToolStatus::Declared;
             } else {
                 mark_unchecked(tool);
             }
@@ -216,7 +216,7 @@ impl Member {
             Err(fault) => {
                 let mut part = self.declared().contribution();
                 for tool in &mut part.tools {
-                    tool.withdraw(fault.clone());
+                    Arc::make_mut(tool).withdraw(fault.clone());
                 }
                 if self.server.is_none() {
                     // Only servers have a row of their own in a catalogue.
@@ -266,7 +266,7 @@ impl Member {
         // A change that comes while listing makes this list old already.
         let generation = self.changes.load(Ordering::Acquire);
         let server = self.provider.as_server();
-        let was_ready = server.is_some_and(|s| matches!(s.status().state, ServerState::Ready));
+        let was_ready = server.is_some_and(|server| server.introduction().is_ready);
         let listing = self.provider.list().await?;
         let mut tools = listing.tools;
         let mut problems = listing.problems;
@@ -275,14 +275,13 @@ impl Member {
             let declared = self.provider.declared();
             problems.extend(drift::apply(name, &declared, &mut tools, listing.partial));
         }
-        let status = server.map(crate::provider::Server::status);
-        let instructions = status.as_ref().and_then(|status| status.instructions.as_deref());
-        self.pins.mark(&mut tools, instructions);
+        let known = server.map(Server::introduction).unwrap_or_default();
+        self.pins.mark(&mut tools, known.instructions.as_deref());
         let snapshot = Arc::new(Snapshot {
             problems,
             partial: listing.partial,
-            connect: status.as_ref().filter(|_| !was_ready).and_then(|status| status.connect),
-            protocol: status.and_then(|status| status.protocol),
+            connect: known.connect.filter(|_| !was_ready),
+            protocol: known.protocol,
             generation,
             ..Snapshot::new(tools)
         });
@@ -292,10 +291,11 @@ impl Member {
 }
 
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
-fn mark_unchecked(tool: &mut ToolDefinition) {
+fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
         && let Err(reason) = survey::survey(&tool.input_schema)
     {
+        let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;
         tool.warnings.push(format!("arguments are not checked: {reason}"));
     }

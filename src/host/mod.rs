@@ -148,7 +148,10 @@ impl ToolHost {
             failure.fault = self.masker.fault(failure.fault.clone());
         }
         for tool in &mut catalogue.tools {
-            tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
+            if tool.unavailable.is_some() {
+                let tool = Arc::make_mut(tool);
+                tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
+            }
         }
         for problem in &mut catalogue.problems {
             problem.message = self.masker.text(&problem.message);
@@ -179,7 +182,7 @@ impl ToolHost {
                 return self.declared_by_unreachable(name, &fault).ok_or(fault);
             }
         };
-        let mut tool = route.tool.definition.clone();
+        let mut tool = ToolDefinition::clone(&route.tool.definition);
         tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
         tool.warnings.extend(self.forewarnings(&route.tool.definition));
         Ok(tool)
@@ -194,7 +197,7 @@ impl ToolHost {
         );
         let server = fault.server_name().filter(|_| unanswered)?;
         let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
-        let mut tool = member.declared().exact(name)?.definition.clone();
+        let mut tool = ToolDefinition::clone(&member.declared().exact(name)?.definition);
         tool.withdraw(fault.clone());
         Some(tool)
     }

@@ -60,7 +60,7 @@ impl ToolHost {
     }
 
     /// The registered tools, in the order in which they were registered.
-    pub fn registered(&self) -> Vec<ToolDefinition> {
+    pub fn registered(&self) -> Vec<Arc<ToolDefinition>> {
         self.registry.definitions()
     }
 

@@ -57,7 +57,7 @@ pub(super) enum Code {
 }
 
 struct Registered {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     code: Code,
     /// Its place in the list: that of its registration.
     at: u64,
@@ -100,7 +100,9 @@ impl Registry {
         let at = tools.next;
         tools.next += 1;
         let full = definition.name.full();
-        tools.by_name.insert(full, Arc::new(Registered { definition, code, at }));
+        tools
+            .by_name
+            .insert(full, Arc::new(Registered { definition: Arc::new(definition), code, at }));
         Ok(())
     }
 
@@ -114,11 +116,11 @@ impl Registry {
     }
 
     /// The tools, in the order in which they were registered.
-    pub(super) fn definitions(&self) -> Vec<ToolDefinition> {
+    pub(super) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<&Arc<Registered>> = tools.by_name.values().collect();
         all.sort_unstable_by_key(|tool| tool.at);
-        all.into_iter().map(|tool| tool.definition.clone()).collect()
+        all.into_iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     fn tool(&self, name: &ToolName) -> Result<Arc<Registered>, Fault> {
@@ -136,7 +138,7 @@ impl ToolProvider for Registry {
         None
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         self.definitions()
     }
 

@@ -1,6 +1,7 @@
 //! What a front end asks of the host, and what it gets back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -99,7 +100,7 @@ impl CallRequest {
 #[derive(Debug, Clone)]
 pub struct Rehearsal {
     /// The tool.
-    pub definition: ToolDefinition,
+    pub definition: Arc<ToolDefinition>,
     /// What would be sent or started; secrets masked.
     pub preview: Preview,
     /// Whether it may run, would be asked about, or is refused.
@@ -112,7 +113,7 @@ pub struct Rehearsal {
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
     /// The tool that ran.
-    pub definition: ToolDefinition,
+    pub definition: Arc<ToolDefinition>,
     /// What it gave, or why nothing usable came. A result may carry a fault of its own.
     pub result: Result<ToolResult, Fault>,
     /// How it went.

@@ -200,7 +200,7 @@ mod routing {
             fn component(&self) -> Option<&str> {
                 Some("silent")
             }
-            fn declared(&self) -> Vec<crate::model::ToolDefinition> {
+            fn declared(&self) -> Vec<Arc<crate::model::ToolDefinition>> {
                 Vec::new()
             }
             async fn list(&self) -> Result<crate::provider::Listing, Fault> {

@@ -5,6 +5,7 @@
 //! the specification gives its value no meaning. Never does: know what makes an item acceptable.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -70,7 +71,7 @@ pub async fn tools(
 ) -> Result<Listing, Fault> {
     let Offered { items, problems, partial, .. } =
         all::<ToolDefinition>(connection, server, timeout).await?;
-    Ok(Listing { tools: items, problems, partial })
+    Ok(Listing { tools: items.into_iter().map(Arc::new).collect(), problems, partial })
 }
 
 /// Lists everything of one sort.

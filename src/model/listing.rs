@@ -1,5 +1,7 @@
 //! What a source of tools offers at one moment.
 
+use std::sync::Arc;
+
 use super::definition::ToolDefinition;
 use super::problem::Problem;
 
@@ -7,7 +9,7 @@ use super::problem::Problem;
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// The tools, in their owner's order.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<Arc<ToolDefinition>>,
     /// Items that had to be left out, and doubts; one bad item costs only itself.
     pub problems: Vec<Problem>,
     /// Whether something is missing from `tools` (a page, an item, a limit reached).

@@ -97,7 +97,8 @@ impl Bench {
 
     /// Everything that is declared.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
-        self.providers.iter().flat_map(|provider| provider.declared()).collect()
+        let declared = self.providers.iter().flat_map(|provider| provider.declared());
+        declared.map(Arc::unwrap_or_clone).collect()
     }
 
     /// The definition with this full name.

@@ -19,6 +19,7 @@ mod gateway;
 mod login;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use toolhost::config::environment::{Environment as _, ProcessEnvironment};
@@ -90,8 +91,8 @@ async fn run() -> Result<Vec<Fault>, Box<dyn std::error::Error>> {
 
 /// One call of each tool, with arguments that its schema asks for. An argument named `schema`
 /// gets one: that of the first tool, as it was listed.
-fn calls_of(tools: &[ToolDefinition]) -> Vec<Wanted> {
-    let call = |tool: &ToolDefinition| {
+fn calls_of(tools: &[Arc<ToolDefinition>]) -> Vec<Wanted> {
+    let call = |tool: &Arc<ToolDefinition>| {
         let mut arguments = example::arguments(&tool.input_schema);
         if let (Some(schema), Some(first)) = (arguments.get_mut("schema"), tools.first()) {
             *schema = serde_json::Value::clone(&first.input_schema);

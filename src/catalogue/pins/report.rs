@@ -1,6 +1,7 @@
 //! A whole listing compared with all pins.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::book::Group;
 use super::table::{Pins, Verdict, server_of};
@@ -81,7 +82,7 @@ impl Report {
         instructions: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
         let mut report = Self::default();
-        let listed = |tool: &&ToolDefinition| {
+        let listed = |tool: &&Arc<ToolDefinition>| {
             !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
         };
         let mut seen = BTreeSet::new();

@@ -165,7 +165,7 @@ impl Pins {
     }
 
     /// Marks listed tools by their pins.
-    pub fn mark(&self, tools: &mut [ToolDefinition], instructions: Option<&str>) {
+    pub fn mark(&self, tools: &mut [Arc<ToolDefinition>], instructions: Option<&str>) {
         if self.is_empty() {
             return;
         }
@@ -175,9 +175,11 @@ impl Pins {
             }
             match self.judge(tool, instructions) {
                 Verdict::New => {}
-                Verdict::Same => tool.pinned = Pinned::Same,
+                Verdict::Same => Arc::make_mut(tool).pinned = Pinned::Same,
                 Verdict::Changed(found) => {
-                    tool.pinned = Pinned::Changed(refusal(tool, &found));
+                    let refusal = refusal(tool, &found);
+                    let tool = Arc::make_mut(tool);
+                    tool.pinned = Pinned::Changed(refusal);
                     tool.status = ToolStatus::Changed;
                 }
             }

@@ -127,8 +127,9 @@ fn a_changed_tool_is_marked_and_its_entry_decides_about_calls() {
         [(Drift::Block, true, 0), (Drift::Warn, false, 4), (Drift::Allow, false, 0)]
     {
         let pins = pins(drift);
-        let mut tools = [remote("a", "deletes"), remote("b", "new"), remote("a", "deletes")];
-        tools[2].withdraw(Fault::unreachable("gone"));
+        let tools = [remote("a", "deletes"), remote("b", "new"), remote("a", "deletes")];
+        let mut tools = tools.map(Arc::new);
+        Arc::make_mut(&mut tools[2]).withdraw(Fault::unreachable("gone"));
         pins.mark(&mut tools, Some("Read first."));
         assert_eq!(tools[0].status, ToolStatus::Changed);
         assert_eq!(tools[1].status, ToolStatus::Live);
@@ -149,7 +150,7 @@ fn a_changed_tool_is_marked_and_its_entry_decides_about_calls() {
 
 #[test]
 fn a_listing_is_compared_whole() {
-    let listed = [remote("a", "changed"), remote("c", "new")];
+    let listed = [remote("a", "changed"), remote("c", "new")].map(Arc::new);
     let old = [remote("a", "reads"), remote("b", "goes"), remote("d", "goes too")];
     let pins = Pins::new(known("stdio server", Drift::Block), book(&old, None));
     let asked = |fault: Option<Fault>, partial| Catalogue {

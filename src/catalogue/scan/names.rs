@@ -5,6 +5,7 @@
 //! the same server, names that are ordinary words, and reading verbs before a writing word
 //! (`get_deleted_items`, `list_write_permissions`).
 
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 
 use unicode_security::confusable_detection::skeleton;
@@ -65,9 +66,10 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Of all tools of a catalogue.
-    pub fn of<'t>(tools: impl IntoIterator<Item = &'t ToolDefinition>) -> Self {
+    pub fn of<'t>(tools: impl IntoIterator<Item = &'t (impl Borrow<ToolDefinition> + 't)>) -> Self {
         let mut all = Self::default();
         for tool in tools {
+            let tool: &ToolDefinition = tool.borrow();
             let (name, owner) = (tool.name.tool(), owner(tool));
             if name.len() > LONGEST {
                 continue;

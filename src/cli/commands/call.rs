@@ -390,6 +390,8 @@ fn rows(values: &[Value], width: Option<usize>) -> Page {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use clap::Parser as _;
     use insta::assert_snapshot;
     use serde_json::json;
@@ -412,7 +414,12 @@ mod tests {
     fn outcome(result: ToolResult) -> CallOutcome {
         let origin = Origin::Server("s".to_owned());
         CallOutcome {
-            definition: ToolDefinition::new(ToolName::plain("t"), Source::Mcp, "mcp", origin),
+            definition: Arc::new(ToolDefinition::new(
+                ToolName::plain("t"),
+                Source::Mcp,
+                "mcp",
+                origin,
+            )),
             result: Ok(result),
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),

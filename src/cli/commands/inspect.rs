@@ -1,5 +1,7 @@
 //! `toolhost inspect`.
 
+use std::sync::Arc;
+
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
@@ -38,7 +40,7 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
     let tool = host.find(&args.name, &args.server).await?;
     let decision = host.decision(&tool);
     let known = host.catalogue(&Reach::Declared).await.tools;
-    let found = scan::scan(&tool, &Neighbours::of(known.iter().chain([&tool])));
+    let found = scan::scan(&tool, &Neighbours::of(known.iter().map(Arc::as_ref).chain([&tool])));
     match format {
         Json | Yaml => {
             let mut value = views::tool::json_detail(&tool, &decision);

@@ -1,6 +1,7 @@
 //! `toolhost list`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
@@ -104,7 +105,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     let tools: Vec<&ToolDefinition> = query
         .select(&catalogue.tools)
         .into_iter()
-        .filter_map(|place| catalogue.tools.get(place))
+        .filter_map(|place| catalogue.tools.get(place).map(Arc::as_ref))
         .filter(|tool| !args.flagged || is_flagged(flagged.as_ref(), tool))
         .collect();
     let failures = failures(args, &catalogue);
@@ -151,7 +152,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
 }
 
 /// What is suspicious about each tool. Notes are for who asks for `all`.
-fn flagged(tools: &[ToolDefinition], all: bool) -> Flagged {
+fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> Flagged {
     let neighbours = Neighbours::of(tools);
     let found = tools.iter().map(|tool| {
         let mut found = scan::scan(tool, &neighbours);
@@ -191,7 +192,7 @@ fn remarks(problems: &[&Problem], door: &Door) {
 }
 
 /// How many tools there are; when there is none, which words would have fitted.
-fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[ToolDefinition]) -> String {
+fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition>]) -> String {
     if !tools.is_empty() {
         return views::catalogue::summary(tools);
     }
@@ -285,7 +286,7 @@ fn unsaid(catalogue: &Catalogue) -> Vec<&Problem> {
 
 /// Whether anything of what was asked for gave an answer: tools that are only declared by a
 /// server that failed are none. `failed` says that internal tools could not be listed.
-fn has_answer(args: &ListArgs, tools: &[ToolDefinition], failed: bool) -> bool {
+fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> bool {
     tools.iter().any(|tool| match tool.source {
         Source::Internal => {
             asks_internal(args, tool.kind) && !(failed && tool.unavailable.is_some())

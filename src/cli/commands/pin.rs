@@ -147,7 +147,7 @@ impl Changes<'_> {
         let wanted =
             |state: State| state == State::New || (self.accepted && state == State::Changed);
         for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
-            let listed = |tool: &&ToolDefinition| {
+            let listed = |tool: &&Arc<ToolDefinition>| {
                 tool.name.full() == compared.name
                     && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
             };

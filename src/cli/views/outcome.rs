@@ -120,6 +120,7 @@ fn server(definition: &ToolDefinition) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use insta::assert_snapshot;
@@ -138,7 +139,7 @@ mod tests {
             protocol: Some("2025-11-25".to_owned()),
             routing: None,
         };
-        CallOutcome { definition, result, metadata }
+        CallOutcome { definition: Arc::new(definition), result, metadata }
     }
 
     #[test]

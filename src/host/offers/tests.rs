@@ -63,7 +63,7 @@ impl ToolProvider for Shop {
         Some(self.name)
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         Vec::new()
     }
 

@@ -15,7 +15,7 @@ use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the built-in functions that entries name.
 pub(super) struct BuiltinProvider {
-    definitions: Vec<ToolDefinition>,
+    definitions: Vec<Arc<ToolDefinition>>,
     functions: HashMap<String, &'static Function>,
     clock: Arc<dyn Clock>,
 }
@@ -33,7 +33,7 @@ fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>) -> Built {
         match function_of(spec) {
             Ok(function) => {
                 functions.insert(spec.definition.name.full(), function);
-                definitions.push(complete(spec.definition.clone(), function));
+                definitions.push(Arc::new(complete(spec.definition.clone(), function)));
             }
             Err(problem) => problems.push(problem.entry(spec.definition.name.full())),
         }
@@ -98,7 +98,7 @@ impl BuiltinProvider {
 
 #[async_trait]
 impl ToolProvider for BuiltinProvider {
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         self.definitions.clone()
     }
 

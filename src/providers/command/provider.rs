@@ -28,7 +28,7 @@ pub(super) struct CommandProvider {
 }
 
 struct Tool {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     entry: Entry,
 }
 
@@ -50,6 +50,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
         match entry::read(spec, environment.as_ref(), &mut doubts) {
             Ok(entry) => {
                 let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
+                let definition = Arc::new(definition);
                 tools.push(Tool { definition, entry });
             }
             Err(problem) => doubts.push(problem),
@@ -162,8 +163,8 @@ impl CommandProvider {
 
 #[async_trait]
 impl ToolProvider for CommandProvider {
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -30,7 +30,7 @@ struct FilesProvider {
 }
 
 struct Tool {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     operation: Operation,
 }
 
@@ -66,7 +66,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
             if let Some(fault) = &obstacle {
                 definition.withdraw(fault.clone());
             }
-            Some(Tool { definition, operation })
+            Some(Tool { definition: Arc::new(definition), operation })
         })
         .collect();
     let shared = tools.first().and_then(|tool| tool.definition.name.component());
@@ -154,8 +154,8 @@ impl ToolProvider for FilesProvider {
         self.component.as_deref()
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

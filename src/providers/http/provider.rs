@@ -29,7 +29,7 @@ pub(super) struct HttpProvider {
 }
 
 struct Tool {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     entry: Entry,
     trust: Trust,
 }
@@ -46,6 +46,7 @@ pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &KindContext) ->
         problems.extend(found.into_iter().map(|problem| problem.entry(name.clone())));
         if let Some(entry) = entry {
             complete(&mut definition, &entry, &spec.trust);
+            let definition = Arc::new(definition);
             tools.push(Tool { definition, entry, trust: spec.trust.clone() });
         }
     }
@@ -112,8 +113,8 @@ impl HttpProvider {
 
 #[async_trait]
 impl ToolProvider for HttpProvider {
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -27,7 +27,7 @@ const SPACE: &str = "box";
 
 struct MailboxProvider {
     component: String,
-    tools: Vec<(ToolDefinition, Operation)>,
+    tools: Vec<(Arc<ToolDefinition>, Operation)>,
     choice: Choice,
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
@@ -62,7 +62,7 @@ fn mailboxes(
         if let Some(fault) = &obstacle {
             definition.withdraw(fault.clone());
         }
-        (definition, Operation::of(tool.offer))
+        (Arc::new(definition), Operation::of(tool.offer))
     };
     Ok(MailboxProvider {
         tools: chosen.iter().map(define).collect(),
@@ -76,7 +76,7 @@ fn mailboxes(
 }
 
 impl MailboxProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&(ToolDefinition, Operation), Fault> {
+    fn tool(&self, call: &ToolCall) -> Result<&(Arc<ToolDefinition>, Operation), Fault> {
         self.tools
             .iter()
             .find(|(definition, _)| definition.name == call.name)
@@ -108,8 +108,8 @@ impl ToolProvider for MailboxProvider {
         Some(&self.component)
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|(definition, _)| definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|(definition, _)| Arc::clone(definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -24,7 +24,7 @@ const HEADER_MISMATCH: i64 = -32020;
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
 struct Current {
-    definition: Option<ToolDefinition>,
+    definition: Option<Arc<ToolDefinition>>,
     warnings: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ impl McpProvider {
     ) -> Result<ToolResult, Fault> {
         let tool = call.name.tool();
         let Current { mut definition, mut warnings } = self.current(connection, tool).await?;
-        self.check_roots(definition.as_ref(), call)?;
-        let mut called = self.attempt(connection, context, call, definition.as_ref()).await;
+        self.check_roots(definition.as_deref(), call)?;
+        let mut called = self.attempt(connection, context, call, definition.as_deref()).await;
         if let Err(fault) = &called
             && message::error_code(fault) == Some(HEADER_MISMATCH)
         {
@@ -56,12 +56,12 @@ impl McpProvider {
                 );
             }
             definition = fresh;
-            called = self.attempt(connection, context, call, definition.as_ref()).await;
+            called = self.attempt(connection, context, call, definition.as_deref()).await;
         }
         let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
         self.worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
-        if let Some(fault) = self.changed_meanwhile(connection, definition.as_ref()).await {
+        if let Some(fault) = self.changed_meanwhile(connection, definition.as_deref()).await {
             result.fault = Some(fault);
         }
         result.warnings.extend(warnings);
@@ -82,7 +82,7 @@ impl McpProvider {
             // It was started again since the tool was listed: what it offers now counts.
             (None, Some(earlier)) => {
                 let after = find(&self.listing(connection).await?.listing);
-                return self.unchanged(find(&earlier.listing).as_ref(), after);
+                return self.unchanged(find(&earlier.listing).as_deref(), after);
             }
             // Roots cannot be kept without knowing which arguments are addresses.
             (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
@@ -98,14 +98,14 @@ impl McpProvider {
             return Ok(Current { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        self.unchanged(before.as_ref(), after)
+        self.unchanged(before.as_deref(), after)
     }
 
     /// The definition as it is now, when it may have changed so since it was listed.
     fn unchanged(
         &self,
         before: Option<&ToolDefinition>,
-        after: Option<ToolDefinition>,
+        after: Option<Arc<ToolDefinition>>,
     ) -> Result<Current, Fault> {
         let warnings = match (before, &after) {
             (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())

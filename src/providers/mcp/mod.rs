@@ -206,6 +206,7 @@ impl McpProvider {
         let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
         listing.tools.retain(|tool| self.offers(tool.name.tool()));
         for tool in &mut listing.tools {
+            let tool = Arc::make_mut(tool);
             tool.timeout = self.spec.timeout;
             tool.max_total = self.spec.max_total;
             tool.retries = self.spec.retries;
@@ -254,8 +255,8 @@ impl ToolProvider for McpProvider {
         Some(&self.spec.name)
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.spec.provides_tools.clone()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.spec.provides_tools.iter().cloned().map(Arc::new).collect()
     }
 
     fn is_remote(&self) -> bool {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{McpProvider, endpoint};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::model::{Circuit, Era, FaultKind, Phase, ServerState, ServerStatus};
-use crate::provider::{Server, ToolProvider as _};
+use crate::provider::{Introduction, Server, ToolProvider as _};
 use crate::util::process::resident_memory;
 
 /// How long a sign of life may take.
@@ -58,6 +58,18 @@ impl Server for McpProvider {
             circuit: Circuit::Closed,
             warnings: connection.map(Connection::doubts).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
+        }
+    }
+
+    fn introduction(&self) -> Introduction {
+        let known = self.known();
+        let Some(connection) = known.connection.as_deref() else { return Introduction::default() };
+        Introduction {
+            is_ready: matches!(known.state, Some(ServerState::Ready))
+                && connection.closed().is_none(),
+            connect: Some(connection.connect_time),
+            protocol: Some(connection.agreement.version.clone()),
+            instructions: connection.agreement.instructions.clone(),
         }
     }
 

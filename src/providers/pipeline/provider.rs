@@ -28,7 +28,7 @@ pub(super) struct PipelineProvider {
 }
 
 struct Tool {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     plan: Plan,
     trust: Trust,
 }
@@ -55,7 +55,7 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &KindContext) -> Built {
             problems.push(problem.at(place).entry(name));
             continue;
         }
-        let definition = complete(spec, &plan);
+        let definition = Arc::new(complete(spec, &plan));
         tools.push(Tool { definition, plan, trust: spec.trust.clone() });
     }
     let provider = (!tools.is_empty()).then(|| {
@@ -109,8 +109,8 @@ fn arguments(definition: &ToolDefinition, given: &JsonObject) -> JsonObject {
 
 #[async_trait]
 impl ToolProvider for PipelineProvider {
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

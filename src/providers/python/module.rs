@@ -40,11 +40,11 @@ impl ModuleProvider {
 impl ToolProvider for ModuleProvider {
     /// One that stands for all of them: only the module knows its functions. It is what is listed
     /// as unavailable when the module cannot be imported.
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         let mut all = self.template.clone();
         let sentence = || format!("The typed functions of {}.", self.entry.module);
         all.description.get_or_insert_with(sentence);
-        vec![all]
+        vec![Arc::new(all)]
     }
 
     fn is_remote(&self) -> bool {
@@ -76,7 +76,7 @@ impl ToolProvider for ModuleProvider {
             definition.description.get_or_insert_with(sentence);
             definition.input_schema = Arc::new(function.described.input_schema);
             definition.warnings.extend(function.described.doubts);
-            listing.tools.push(definition);
+            listing.tools.push(Arc::new(definition));
         }
         Ok(listing)
     }

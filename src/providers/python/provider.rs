@@ -28,7 +28,7 @@ struct PythonProvider {
 }
 
 struct Tool {
-    definition: ToolDefinition,
+    definition: Arc<ToolDefinition>,
     entry: Entry,
     function: String,
 }
@@ -77,6 +77,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
         if let Some(fault) = obstacle {
             definition.withdraw(fault);
         }
+        let definition = Arc::new(definition);
         list.push(Tool { definition, entry, function });
     }
     for (tools, asks) in [(whole, false), (silent, true)] {
@@ -142,11 +143,13 @@ impl PythonProvider {
 
 #[async_trait]
 impl ToolProvider for PythonProvider {
-    fn declared(&self) -> Vec<ToolDefinition> {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         let described = |tool: &Tool| {
-            let mut definition = tool.definition.clone();
-            let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
-            definition.description.get_or_insert_with(sentence);
+            let mut definition = Arc::clone(&tool.definition);
+            if definition.description.is_none() {
+                let sentence = format!("Calls {}.{}.", tool.entry.module, tool.function);
+                Arc::make_mut(&mut definition).description = Some(sentence);
+            }
             definition
         };
         self.tools.iter().map(described).collect()
@@ -174,7 +177,7 @@ impl ToolProvider for PythonProvider {
         let mut tools = Vec::new();
         let mut now = known.clone();
         for (at, (tool, known)) in self.tools.iter().zip(known).enumerate() {
-            let mut definition = tool.definition.clone();
+            let mut definition = ToolDefinition::clone(&tool.definition);
             match known.map(Ok).or_else(|| answers.remove(&at)) {
                 Some(Ok(described)) => {
                     if let Some(slot) = now.get_mut(at) {
@@ -189,7 +192,7 @@ impl ToolProvider for PythonProvider {
             }
             let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
             definition.description.get_or_insert_with(sentence);
-            tools.push(definition);
+            tools.push(Arc::new(definition));
         }
         *told.lock().unwrap_or_else(PoisonError::into_inner) = now;
         Ok(Listing { tools, ..Listing::default() })

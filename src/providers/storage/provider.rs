@@ -27,7 +27,7 @@ const SPACE: &str = "store";
 /// The tools of one entry.
 struct StorageProvider {
     component: String,
-    tools: Vec<(ToolDefinition, Operation)>,
+    tools: Vec<(Arc<ToolDefinition>, Operation)>,
     choice: Choice,
     engine: Arc<dyn Engine>,
     trust: Trust,
@@ -72,7 +72,7 @@ fn store(
         if let Some(fault) = &obstacle {
             definition.withdraw(fault.clone());
         }
-        (definition, *operation)
+        (Arc::new(definition), *operation)
     };
     Ok(StorageProvider {
         tools: chosen.iter().map(define).collect(),
@@ -97,7 +97,7 @@ fn access(spec: &ToolSpec) -> Result<bool, Problem> {
 }
 
 impl StorageProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&(ToolDefinition, Operation), Fault> {
+    fn tool(&self, call: &ToolCall) -> Result<&(Arc<ToolDefinition>, Operation), Fault> {
         self.tools
             .iter()
             .find(|(definition, _)| definition.name == call.name)
@@ -123,8 +123,8 @@ impl ToolProvider for StorageProvider {
         Some(&self.component)
     }
 
-    fn declared(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|(definition, _)| definition.clone()).collect()
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|(definition, _)| Arc::clone(definition)).collect()
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {

@@ -21,7 +21,7 @@ async fn table(text: &str) -> String {
     let mut table = String::new();
     for tool in listing.tools {
         let schema = &tool.input_schema;
-        let described = tool.description.unwrap();
+        let described = tool.description.as_deref().unwrap();
         writeln!(table, "{} ({described}) required {}", tool.name, schema["required"]).unwrap();
         for (name, one) in schema["properties"].as_object().into_iter().flatten() {
             // A snapshot is a raw string that must not end there.
@@ -32,7 +32,7 @@ async fn table(text: &str) -> String {
                 writeln!(table, "  + {key}: {value}").unwrap();
             }
         }
-        for doubt in tool.warnings {
+        for doubt in &tool.warnings {
             writeln!(table, "  ? {doubt}").unwrap();
         }
     }
@@ -311,7 +311,7 @@ def show(a: Color, b: Point, c: List[Point], d: Dict[str, Path], e: Optional[dat
 "#;
     let bench = bench(text);
     let provider = &bench.providers[0];
-    let name = provider.list().await.unwrap().tools.remove(0).name;
+    let name = provider.list().await.unwrap().tools[0].name.clone();
     let call = |color: &str| {
         let arguments = json!({
             "a": color, "b": { "x": 1, "color": "red" }, "c": [{ "x": 2 }], "d": { "k": "/p" },
