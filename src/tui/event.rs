@@ -6,9 +6,7 @@ use std::time::Duration;
 use crate::catalogue::Catalogue;
 use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
-use crate::model::{
-    Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition,
-};
+use crate::model::{Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition};
 
 use super::keys::Key;
 

@@ -101,7 +101,10 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
                 match effect {
                     Effect::Quit(signal) => return Ok(signal),
                     Effect::Redraw => screen.clear()?,
-                    Effect::Suspend => screen.suspend()?,
+                    Effect::Suspend => {
+                        screen.suspend()?;
+                        state.size = screen.size()?;
+                    }
                     Effect::Copy(text) => screen.copy(&text)?,
                     other => backstage.perform(other),
                 }

@@ -17,7 +17,6 @@ use crossterm::{cursor, execute, terminal};
 use futures_util::StreamExt as _;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
 
 use super::draw;
 use super::event::{Event, Input};
@@ -91,7 +90,9 @@ impl Screen {
             let input = match event {
                 crossterm::event::Event::Key(key) => Key::of(&key).map(Input::Key),
                 crossterm::event::Event::Paste(text) => Some(Input::Paste(text)),
-                crossterm::event::Event::Resize(width, height) => Some(Input::Resize { width, height }),
+                crossterm::event::Event::Resize(width, height) => {
+                    Some(Input::Resize { width, height })
+                }
                 _ => None,
             };
             if let Some(input) = input {
@@ -119,7 +120,12 @@ impl Screen {
     /// # Errors
     /// When the terminal is gone.
     pub fn clear(&mut self) -> Result<(), Fault> {
-        self.terminal.clear().map_err(|error| broken(&error))
+        // A new one knows nothing of what is there. Clearing the old one would ask the terminal
+        // where its cursor is, and wait for an answer that the input stream takes.
+        let fresh = Terminal::new(CrosstermBackend::new(io::stdout()));
+        self.terminal = fresh.map_err(|error| broken(&error))?;
+        execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))
+            .map_err(|error| broken(&error))
     }
 
     /// Puts a text on the clipboard of whoever sits at the terminal (OSC 52).
@@ -143,10 +149,9 @@ impl Screen {
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         stopped.map_err(|error| broken(&error.into()))?;
         take()?;
+        self.clear()?;
         self.input = Some(EventStream::new());
-        let (width, height) = terminal::size().map_err(|error| broken(&error))?;
-        self.terminal.resize(Rect::new(0, 0, width, height)).map_err(|error| broken(&error))?;
-        self.clear()
+        Ok(())
     }
 }
 
@@ -165,8 +170,7 @@ impl Drop for Screen {
 fn take() -> Result<(), Fault> {
     terminal::enable_raw_mode().map_err(|error| broken(&error))?;
     TAKEN.store(true, Ordering::SeqCst);
-    let entered =
-        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide);
+    let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide);
     entered.map_err(|error| {
         give_back();
         broken(&error)

@@ -72,17 +72,23 @@ impl Theme {
         match meaning {
             Meaning::Plain | Meaning::Frame => plain,
             Meaning::Title => plain.add_modifier(Modifier::BOLD),
-            Meaning::Name => colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD),
+            Meaning::Name => {
+                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
+            }
             Meaning::Dim => match self.palette {
                 Palette::HighContrast => plain,
                 _ => plain.add_modifier(Modifier::DIM),
             },
             Meaning::Good => colour(Color::Green, Color::Green, Color::LightGreen),
             Meaning::Doubt => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
-            Meaning::Bad => colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD),
+            Meaning::Bad => {
+                colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
+            }
             Meaning::Chosen => plain.add_modifier(Modifier::REVERSED),
             Meaning::Marked => plain.add_modifier(Modifier::UNDERLINED),
-            Meaning::Focused => colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD),
+            Meaning::Focused => {
+                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
+            }
             Meaning::Key => plain.add_modifier(Modifier::BOLD),
         }
     }

@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod behaviours;
 mod catalogues;
+mod console;
 mod documents;
 mod eras;
 mod examples;

@@ -65,9 +65,7 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
 /// What is said instead of everything.
 pub(super) fn too_small(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect) {
     let (width, height) = LEAST;
-    let said = format!(
-        "terminal too small ({}x{}), need {width}x{height}",
-        area.width, area.height
-    );
+    let said =
+        format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
     frame.render_widget(words.line(Meaning::Plain, said), area);
 }

@@ -20,8 +20,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     };
     let focused = state.focus == Pane::Catalogue;
     let inner = pane::open(frame, words, area, &title, focused);
-    let [line, rows] =
-        Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     if catalogue.is_filtering {
         let (before, behind) = catalogue.filter.split();
         let prompt = words.span(Meaning::Key, "/ ");
@@ -39,7 +38,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         return frame.render_widget(words.line(Meaning::Dim, "no tools yet"), rows);
     }
     if found == 0 {
-        return frame.render_widget(words.line(Meaning::Dim, "nothing is found; Esc shows all"), rows);
+        return frame
+            .render_widget(words.line(Meaning::Dim, "nothing is found; Esc shows all"), rows);
     }
     let height = usize::from(rows.height);
     let first = catalogue.list.first(height, found);

@@ -73,9 +73,8 @@ fn about(words: &Words<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
 fn arguments(words: &Words<'_>, schema: &Value) -> Vec<Line<'static>> {
     let top = resolve(schema, schema, 0);
     let required = top.get("required").and_then(Value::as_array);
-    let is_required = |key: &str| {
-        required.is_some_and(|all| all.iter().any(|name| name.as_str() == Some(key)))
-    };
+    let is_required =
+        |key: &str| required.is_some_and(|all| all.iter().any(|name| name.as_str() == Some(key)));
     let properties = top.get("properties").and_then(Value::as_object);
     let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
         return vec![words.line(Meaning::Dim, "takes no arguments")];

@@ -14,11 +14,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     let focused = state.focus == Pane::Detail;
     let title = format!("Arguments  {}", form.tool);
     let inner = pane::open(frame, words, area, &title, focused);
-    let [fields, foot] = Layout::vertical([Constraint::Fill(1), Constraint::Length(3)]).areas(inner);
+    let [fields, foot] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(3)]).areas(inner);
     if form.fields.is_empty() {
         frame.render_widget(words.line(Meaning::Dim, "it takes no arguments; F5 calls it"), fields);
     }
-    let widest = form.fields.iter().map(|field| field.key.chars().count()).max().unwrap_or(0).min(24);
+    let widest =
+        form.fields.iter().map(|field| field.key.chars().count()).max().unwrap_or(0).min(24);
     // Each field has a line, the one that is filled in has what is said about it below.
     let height = usize::from(fields.height).saturating_sub(1);
     let first = form.at.saturating_sub(height.saturating_sub(1));

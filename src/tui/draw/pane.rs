@@ -54,8 +54,7 @@ pub(super) fn scrolled(
     if from + height < length && area.width > 8 {
         let more = words.span(Meaning::Dim, format!("{} more", length - from - height));
         let width = u16::try_from(more.width()).unwrap_or(area.width).min(area.width);
-        let corner =
-            Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
+        let corner = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
         frame.render_widget(more, corner);
     }
 }

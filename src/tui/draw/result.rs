@@ -8,7 +8,7 @@ use super::pane;
 use super::words::Words;
 use crate::host::request::CallOutcome;
 use crate::model::Fault;
-use crate::tui::state::{Call, Pane, State};
+use crate::tui::state::{Pane, State};
 use crate::tui::theme::Meaning;
 use crate::util::units::show_duration;
 
@@ -24,7 +24,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         return frame.render_widget(words.line(Meaning::Dim, "not called yet"), inner);
     };
     let (title, lines) = match &call.outcome {
-        None => ("Result  running".to_owned(), waiting(words, call)),
+        None => {
+            let said = "waiting for the answer; ^C stops it";
+            ("Result  running".to_owned(), vec![words.line(Meaning::Dim, said)])
+        }
         Some(Ok(outcome)) => {
             let word = if outcome.fault().is_some() { "failed" } else { "ok" };
             let took = show_duration(outcome.metadata.duration);
@@ -34,13 +37,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     };
     let inner = pane::open(frame, words, area, &title, focused);
     pane::scrolled(frame, words, inner, lines, state.result_scroll);
-}
-
-fn waiting(words: &Words<'_>, call: &Call) -> Vec<Line<'static>> {
-    let mut lines = vec![words.line(Meaning::Dim, "waiting for the answer; ^C stops it")];
-    lines.extend(call.progress.iter().map(|said| words.line(Meaning::Plain, said)));
-    lines.extend(call.said.iter().map(|said| words.line(Meaning::Dim, said)));
-    lines
 }
 
 fn ended(words: &Words<'_>, outcome: &CallOutcome) -> Vec<Line<'static>> {

@@ -113,10 +113,10 @@ fn about(words: &Words<'_>, server: &ServerStatus, fault: Option<&Fault>) -> Vec
         lines.push(Line::default());
         lines.extend(words.lines(Meaning::Plain, said));
     }
-    if !server.stderr.is_empty() {
+    if !server.stderr_tail.is_empty() {
         lines.push(Line::default());
         lines.push(words.line(Meaning::Title, "its standard error"));
-        lines.extend(server.stderr.iter().map(|said| words.line(Meaning::Dim, said)));
+        lines.extend(server.stderr_tail.iter().map(|said| words.line(Meaning::Dim, said)));
     }
     lines
 }

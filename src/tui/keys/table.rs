@@ -93,7 +93,9 @@ impl Action {
             Self::NextPane => "next pane",
             Self::PreviousPane => "previous pane",
             Self::Zoom => "let the pane fill the screen, or give it back",
-            Self::Filter => "find by a few letters; src:NAME kind:NAME approval:yes !word narrow it",
+            Self::Filter => {
+                "find by a few letters; src:NAME kind:NAME approval:yes !word narrow it"
+            }
             Self::Sort => "another order",
             Self::Down => "down",
             Self::Up => "up",

@@ -18,10 +18,6 @@ pub struct Call {
     pub tool: String,
     /// What it was called with.
     pub arguments: JsonObject,
-    /// What it last said about its progress.
-    pub progress: Option<String>,
-    /// What it said in log lines, the newest last.
-    pub said: VecDeque<String>,
     /// What came of it; `None` while it runs.
     pub outcome: Option<Outcome>,
 }
@@ -46,8 +42,7 @@ impl Calls {
         {
             self.all.remove(oldest);
         }
-        let (progress, said, outcome) = (None, VecDeque::new(), None);
-        self.all.push_back(Call { run, tool, arguments, progress, said, outcome });
+        self.all.push_back(Call { run, tool, arguments, outcome: None });
         run
     }
 

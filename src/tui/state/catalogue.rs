@@ -155,7 +155,9 @@ impl Row {
         match self.tool.status {
             ToolStatus::Unavailable => 'x',
             ToolStatus::Drifted | ToolStatus::Changed => '~',
-            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => 'A',
+            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => {
+                'A'
+            }
             _ => ' ',
         }
     }

@@ -12,7 +12,7 @@ mod servers;
 mod update;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::VecDeque;
 use std::time::Duration;

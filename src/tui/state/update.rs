@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    FieldState, Form, Line, Message, Overlay, Pane, PendingApproval, State, View,
-};
+use super::{FieldState, Form, Line, Message, Overlay, Pane, PendingApproval, State, View};
 use crate::catalogue::Catalogue as Listed;
 use crate::host::approval::Approval;
 use crate::model::{Reply, ServerState};
@@ -15,8 +13,6 @@ use crate::tui::keys::{self, Action, Key};
 const PAGE: isize = 10;
 /// Keys that come sooner than this after a question were typed for something else.
 const TYPED_AHEAD: Duration = Duration::from_millis(300);
-/// How many log lines of a call are kept.
-const SAID: usize = 100;
 
 impl State {
     /// Takes in what happened; says what is to be done.
@@ -201,7 +197,8 @@ impl State {
         let at = panes.iter().position(|pane| *pane == self.focus).unwrap_or(0);
         let length = isize::try_from(panes.len()).unwrap_or(1);
         let next = (isize::try_from(at).unwrap_or(0) + by).rem_euclid(length);
-        self.focus = usize::try_from(next).ok().and_then(|n| panes.get(n)).copied().unwrap_or(panes[0]);
+        self.focus =
+            usize::try_from(next).ok().and_then(|n| panes.get(n)).copied().unwrap_or(panes[0]);
     }
 
     fn scroll(&mut self, by: isize) {
@@ -245,7 +242,8 @@ impl State {
         let Some(form) = &mut self.form else { return Vec::new() };
         if let Some(missing) = form.missing() {
             form.at = missing;
-            form.problem = form.fields.get(missing).map(|field| format!("{} is required", field.key));
+            form.problem =
+                form.fields.get(missing).map(|field| format!("{} is required", field.key));
             return Vec::new();
         }
         let (tool, arguments) = (form.tool.clone(), form.arguments());
@@ -326,7 +324,8 @@ impl State {
 
     fn decide(&mut self, approval: Approval) -> Vec<Effect> {
         if self.approvals.is_empty() {
-            let leaves = self.overlay.take() == Some(Overlay::Leave) && approval == Approval::Granted;
+            let leaves =
+                self.overlay.take() == Some(Overlay::Leave) && approval == Approval::Granted;
             return leaves.then_some(Effect::Quit(None)).into_iter().collect();
         }
         let pending = self.approvals.pop_front();
@@ -353,9 +352,9 @@ impl State {
         if !self.approvals.is_empty() {
             return self.decide(Approval::Refused);
         }
-        match self.calls.running().next() {
-            Some(call) if self.overlay != Some(Overlay::Leave) => {
-                let (run, tool) = (call.run, call.tool.clone());
+        let newest = self.calls.running().next().map(|call| (call.run, call.tool.clone()));
+        match newest {
+            Some((run, tool)) if self.overlay != Some(Overlay::Leave) => {
                 self.overlay = None;
                 self.say(format!("{tool} is told to stop"));
                 vec![Effect::Cancel(run)]
