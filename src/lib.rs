@@ -187,4 +187,5 @@ pub mod providers;
 pub mod run;
 pub mod serve;
 pub mod stats;
+pub mod tui;
 pub mod util;

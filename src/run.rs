@@ -4,6 +4,8 @@
 //! Owns: the order of things, signals, and the bounded end of every run. Never does: know what a
 //! command does.
 
+mod console;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -79,6 +81,7 @@ fn end(door: &Door, outcome: Outcome) -> ExitCode {
 fn dispatch(cli: Cli, door: Arc<Door>, environment: Arc<dyn Environment>) -> Outcome {
     let context = Context::new(cli.global, door, environment);
     match cli.command {
+        None if console::is_possible(&context) => console::run(&context),
         None => {
             if context.global.format() != Format::Json {
                 context.door.tell(&args::short_help());
@@ -93,14 +96,19 @@ fn dispatch(cli: Cli, door: Arc<Door>, environment: Arc<dyn Environment>) -> Out
 
 /// Runs a command that waits for something, until it ends or a signal ends it.
 fn wait(command: Command, context: &Context) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::internal(format!("cannot wait for anything: {error}")))?;
+    let runtime = runtime()?;
     let outcome = runtime.block_on(Box::pin(supervise(command, context)));
     // A thread may still be reading from the terminal: a question that a signal made pointless.
     runtime.shutdown_background();
     outcome
+}
+
+/// One thread is enough for whoever mostly waits.
+fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::internal(format!("cannot wait for anything: {error}")))
 }
 
 async fn supervise(command: Command, context: &Context) -> Outcome {

@@ -176,12 +176,19 @@ impl Context {
     pub fn build(&self) -> Result<Assembly, Fault> {
         let approver = TerminalApprover::new(Arc::clone(&self.door));
         let traffic = self.watchers.sink(&self.door)?;
-        let front_end = FrontEnd {
+        self.build_for(FrontEnd {
             approver: Arc::new(approver),
             inbox: self.inbox(),
             events: self.events(),
             traffic,
-        };
+        })
+    }
+
+    /// As [`Context::build`], for another front end.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole.
+    pub fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));

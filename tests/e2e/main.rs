@@ -15,6 +15,7 @@ mod audit;
 mod behaviours;
 mod bench;
 mod catalogues;
+mod console;
 mod documents;
 mod eras;
 mod examples;

@@ -21,6 +21,8 @@ pub struct Pty {
     master: File,
     output: mpsc::Receiver<Vec<u8>>,
     screen: String,
+    /// The same as a terminal shows it.
+    shown: vt100::Parser,
 }
 
 impl Pty {
@@ -68,7 +70,26 @@ impl Pty {
             .unwrap();
         let master = File::from(master);
         let output = pump(master.try_clone().unwrap());
-        Self { child, master, output, screen: String::new() }
+        let shown = vt100::Parser::new(rows.max(1), columns.max(1), 0);
+        Self { child, master, output, screen: String::new(), shown }
+    }
+
+    /// Starts the binary for a person who looks at a whole screen.
+    pub fn console(room: &Sandbox, arguments: &[&str], rows: u16, columns: u16) -> Self {
+        Self::sized(room, env!("CARGO_BIN_EXE_toolhost"), arguments, rows, columns)
+    }
+
+    /// Waits for whatever comes next.
+    pub fn settle(&mut self) {
+        if let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
+            self.take(&bytes);
+        }
+    }
+
+    /// Asks the program to end.
+    pub fn terminate(&self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(id.unwrap(), rustix::process::Signal::TERM).unwrap();
     }
 
     /// Waits until some text is on the screen.
@@ -78,10 +99,42 @@ impl Pty {
         while !self.screen.contains(text) {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
-                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => self.take(&bytes),
                 Err(reason) => panic!("{text:?} never appeared ({reason}):\n{}", self.screen),
             }
         }
+        self
+    }
+
+    /// Waits until a terminal of this size shows some text: for programs that draw a whole screen.
+    #[track_caller]
+    pub fn expect_shown(&mut self, text: &str) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.shown().contains(text) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(reason) => panic!("{text:?} is never shown ({reason}):\n{}", self.shown()),
+            }
+        }
+        self
+    }
+
+    /// What a terminal of this size shows now.
+    pub fn shown(&self) -> String {
+        self.shown.screen().contents()
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.screen.push_str(&String::from_utf8_lossy(bytes));
+        self.shown.process(bytes);
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&mut self, rows: u16, columns: u16) -> &mut Self {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).unwrap();
+        self.shown.screen_mut().set_size(rows, columns);
         self
     }
 
@@ -108,7 +161,7 @@ impl Pty {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     self.child.kill().unwrap();

@@ -1,0 +1,89 @@
+//! `toolhost` without a command, on a terminal: the console.
+//!
+//! Owns: what it takes to open it — the questions of trust before, the host with the console as its
+//! front end, signals — and the end of what was started.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::{Outcome, farewell, interrupted, runtime};
+use crate::assembly::FrontEnd;
+use crate::cli::context::{Context, Starts};
+use crate::cli::output::{ColourChoice, Format, settings};
+use crate::cli::signals::{NextSignal as _, Signals};
+use crate::config::environment::Environment;
+use crate::model::{Fault, TrafficSink};
+use crate::tui::backstage::Desk;
+use crate::tui::event::Event;
+use crate::tui::screen::Wishes;
+use crate::tui::theme::{Palette, Theme};
+use crate::tui::{self, Launch};
+use crate::util::clock::SystemClock;
+
+/// Whether there is a terminal to open it on, and nobody asked for something else.
+pub(super) fn is_possible(context: &Context) -> bool {
+    let plain = context.global.plain || context.global.format() != Format::Text;
+    let environment = &*context.environment;
+    context.door.is_terminal()
+        && std::io::IsTerminal::is_terminal(&std::io::stdin())
+        && !plain
+        && !settings::is_dumb(environment)
+}
+
+/// Runs the console.
+pub(super) fn run(context: &Context) -> Outcome {
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(Box::pin(open(context)));
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn open(context: &Context) -> Outcome {
+    let mut signals = Signals::new()
+        .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
+    // Questions of trust are asked on the screen of the shell, where they can be read afterwards.
+    drop(context.assemble(Starts::Servers(&[])).await?);
+    let (send, events) = mpsc::channel(tui::QUEUE);
+    let desk = Desk::new(send.clone());
+    let assembly = context.build_for(FrontEnd {
+        approver: Arc::new(desk.clone()),
+        inbox: Arc::new(desk.clone()),
+        events: desk.events(),
+        traffic: TrafficSink::off(),
+    })?;
+    let launch = Launch {
+        host: Arc::clone(&assembly.host),
+        events,
+        sender: send.clone(),
+        desk,
+        wishes: wishes(context),
+        clock: Arc::new(SystemClock),
+    };
+    let mut console = Box::pin(tui::run(launch));
+    let ended = tokio::select! {
+        ended = &mut console => ended,
+        signal = signals.next() => {
+            let _gone = send.send(Event::Signal(signal)).await;
+            console.await
+        }
+    };
+    let late = farewell(context, &mut signals, false).await;
+    match ended?.or(late) {
+        Some(signal) => Err(interrupted(signal).into()),
+        None => Ok(()),
+    }
+}
+
+fn wishes(context: &Context) -> Wishes {
+    let environment: &dyn Environment = &*context.environment;
+    let global = &context.global;
+    let coloured = settings::wants_colour(global.color, true, environment);
+    let palette = if coloured || global.color == ColourChoice::Always {
+        Palette::Default
+    } else {
+        Palette::Mono
+    };
+    let ascii = global.ascii || settings::is_ascii_locale(environment);
+    Wishes { theme: Theme { palette, ascii } }
+}

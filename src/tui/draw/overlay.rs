@@ -1,0 +1,107 @@
+//! What lies over everything else.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Clear;
+
+use super::pane;
+use super::words::Words;
+use crate::tui::keys::{TABLE, When};
+use crate::tui::layout;
+use crate::tui::state::{Overlay, PendingApproval, State};
+use crate::tui::theme::Meaning;
+
+pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+    if let Some(pending) = state.approvals.front() {
+        return approval(frame, words, pending, state.approvals.len(), area);
+    }
+    match state.overlay {
+        Some(Overlay::Help(from)) => {
+            let place = layout::window(area, 72, area.height.saturating_sub(4));
+            frame.render_widget(Clear, place);
+            let inner = pane::open(frame, words, place, "Help", true);
+            pane::scrolled(frame, words, inner, help(words), from);
+        }
+        Some(Overlay::Leave) => {
+            let place = layout::window(area, 52, 5);
+            frame.render_widget(Clear, place);
+            let inner = pane::open(frame, words, place, "Calls are running", true);
+            let running = state.calls.running().count();
+            let lines = vec![
+                words.line(Meaning::Plain, format!("{running} running; they end with the console")),
+                words.line(Meaning::Key, "y leave   Esc stay"),
+            ];
+            pane::scrolled(frame, words, inner, lines, 0);
+        }
+        None => {}
+    }
+}
+
+/// All keys, from the table that also says what they do.
+fn help(words: &Words<'_>) -> Vec<Line<'static>> {
+    let places = [
+        When::Tools,
+        When::Form,
+        When::Servers,
+        When::Pane,
+        When::Text,
+        When::Approval,
+        When::Overlay,
+        When::Anywhere,
+    ];
+    let mut lines = Vec::new();
+    for place in places {
+        lines.push(words.line(Meaning::Title, place.title()));
+        for binding in TABLE.iter().filter(|binding| binding.when == place) {
+            lines.push(Line::from(vec![
+                words.span(Meaning::Key, format!("  {:<10}", binding.key.to_string())),
+                words.span(Meaning::Plain, binding.action.about()),
+            ]));
+        }
+        lines.push(Line::default());
+    }
+    lines.push(words.line(Meaning::Title, "marks in the catalogue"));
+    for (mark, said) in [
+        ("A", "a person is asked before a call"),
+        ("~", "differs from what was declared or pinned"),
+        ("x", "cannot be called; the detail says why"),
+    ] {
+        lines.push(Line::from(vec![
+            words.span(Meaning::Key, format!("  {mark:<10}")),
+            words.span(Meaning::Plain, said),
+        ]));
+    }
+    lines
+}
+
+fn approval(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    pending: &PendingApproval,
+    waiting: usize,
+    area: Rect,
+) {
+    let place = layout::window(area, 76, area.height.saturating_sub(4).min(24));
+    frame.render_widget(Clear, place);
+    let title = format!("Approval needed  1 of {waiting}");
+    let inner = pane::open(frame, words, place, &title, true);
+    let asked = &pending.asked;
+    let mut lines = vec![
+        words.line(Meaning::Name, asked.tool.name.full()),
+        words.fact("why", &asked.reason),
+        Line::default(),
+        words.line(Meaning::Key, "Enter deny    y allow once    Esc deny"),
+        Line::default(),
+    ];
+    let arguments = serde_json::Value::Object(asked.arguments.clone());
+    lines.push(words.line(Meaning::Title, "arguments"));
+    lines.extend(words.lines(Meaning::Plain, &format!("{arguments:#}")));
+    lines.push(Line::default());
+    lines.push(words.line(Meaning::Title, "what would be done"));
+    match &asked.preview {
+        Ok(said) => lines.extend(words.lines(Meaning::Plain, said)),
+        Err(why) => lines.push(words.line(Meaning::Doubt, format!("cannot be shown: {why}"))),
+    }
+    pane::scrolled(frame, words, inner, lines, pending.scroll);
+}

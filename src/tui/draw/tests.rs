@@ -1,0 +1,72 @@
+//! What the console looks like, at the sizes it is made for.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::json;
+
+use super::*;
+use crate::tui::event::{Event, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::tests::{listed, sample, tool};
+use crate::tui::theme::Palette;
+
+fn picture(state: &State, theme: Theme) -> String {
+    let (width, height) = state.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| console(frame, state, &theme)).unwrap();
+    terminal.backend().to_string()
+}
+
+fn sized(width: u16, height: u16) -> State {
+    let mut state = sample();
+    state.update(Event::Input(Input::Resize { width, height }));
+    state
+}
+
+const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
+
+#[test]
+fn the_tools_in_120_by_40() {
+    insta::assert_snapshot!(picture(&sized(120, 40), ASCII));
+}
+
+#[test]
+fn the_tools_in_80_by_24() {
+    insta::assert_snapshot!(picture(&sized(80, 24), Theme::default()));
+}
+
+#[test]
+fn the_form_in_80_by_24() {
+    let mut state = sized(80, 24);
+    state.update(Event::Input(Input::Key(Key::Enter)));
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn the_tools_in_40_by_10() {
+    insta::assert_snapshot!(picture(&sized(40, 10), ASCII));
+}
+
+#[test]
+fn the_help_in_80_by_24() {
+    let mut state = sized(80, 24);
+    state.update(Event::Input(Input::Key(Key::Char('?'))));
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn too_little_room_is_said() {
+    insta::assert_snapshot!(picture(&sized(19, 4), ASCII), @"");
+}
+
+#[test]
+fn what_a_server_says_steers_nothing() {
+    let mut hostile = tool("web-x", json!({ "type": "object" }));
+    hostile.description = Some("\u{1b}[31mred\u{1b}]0;title\u{7}\u{202e}evil\u{9b}2J".to_owned());
+    let mut state = sized(120, 40);
+    state.update(listed(vec![hostile]));
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains(r"\x1b[31mred\x1b]0;title\x07"), "{seen}");
+    assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+    assert!(!seen.contains('\u{202e}'));
+}

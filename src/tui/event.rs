@@ -1,0 +1,129 @@
+//! What the console hears, and what it wants done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::catalogue::Catalogue;
+use crate::host::approval::Approval;
+use crate::host::request::CallOutcome;
+use crate::model::{Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition};
+
+use super::keys::Key;
+
+/// Something that happened, from any side.
+#[derive(Debug)]
+pub enum Event {
+    /// A person did something.
+    Input(Input),
+    /// It is so late (since the Unix epoch).
+    Tick(Duration),
+    /// The host tells what happens.
+    Host(crate::model::Event),
+    /// A list was asked for and came: of everything local and declared, or of these servers.
+    Listed {
+        /// The servers that were asked; none for what is known without asking.
+        servers: Vec<String>,
+        /// What they offer.
+        catalogue: Box<Catalogue>,
+    },
+    /// How the servers are.
+    Servers(Vec<ServerStatus>),
+    /// A call ended.
+    Ended {
+        /// Which one.
+        run: RunId,
+        /// How; `Err` when it was never made.
+        outcome: Box<Result<CallOutcome, Fault>>,
+    },
+    /// A person is asked whether a call may be made.
+    Approval {
+        /// To be named in the answer.
+        id: AskId,
+        /// What is asked.
+        asked: Box<AskedApproval>,
+    },
+    /// A server asks something.
+    Question {
+        /// To be named in the answer.
+        id: AskId,
+        /// What is asked.
+        question: Box<Question>,
+    },
+    /// Nobody waits for this answer any more.
+    Withdrawn(AskId),
+    /// The console is to end.
+    Signal(Signal),
+}
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Pressed a key.
+    Key(Key),
+    /// Pasted a text.
+    Paste(String),
+    /// Changed the size of the terminal.
+    Resize {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+}
+
+/// A call made from the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u64);
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskId(pub u64);
+
+/// What a person is asked to approve.
+#[derive(Debug, Clone)]
+pub struct AskedApproval {
+    /// The tool.
+    pub tool: ToolDefinition,
+    /// The arguments; secrets masked.
+    pub arguments: JsonObject,
+    /// Why a person is asked.
+    pub reason: String,
+    /// Exactly what would be sent, or why it cannot be shown.
+    pub preview: Result<String, String>,
+}
+
+/// Something to be done that the state cannot do itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// List what is known without asking anybody.
+    ListDeclared,
+    /// Ask this server for its tools.
+    ListServer(String),
+    /// Look how the servers are, without asking them.
+    LookAtServers,
+    /// Ask a server for a sign of life.
+    CheckServer(String),
+    /// Make a call.
+    Call {
+        /// Its number.
+        run: RunId,
+        /// The tool's full name.
+        tool: String,
+        /// Its arguments.
+        arguments: JsonObject,
+    },
+    /// Stop a call.
+    Cancel(RunId),
+    /// Say whether a call may be made.
+    Approve(AskId, Approval),
+    /// Answer a server.
+    Reply(AskId, Arc<Reply>),
+    /// Put a text on the clipboard.
+    Copy(String),
+    /// Draw everything anew.
+    Redraw,
+    /// Give the terminal back for a while.
+    Suspend,
+    /// End the console.
+    Quit(Option<Signal>),
+}

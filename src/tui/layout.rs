@@ -1,0 +1,98 @@
+//! Where the panes are, for each size of terminal.
+//!
+//! Owns: arithmetic on rectangles. Never does: draw.
+
+use ratatui::layout::{Constraint, Layout, Rect};
+
+/// How much there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// Not even for one pane.
+    None,
+    /// One pane, without a frame around it.
+    Tiny,
+    /// One pane.
+    Compact,
+    /// Two columns.
+    Medium,
+    /// Three columns.
+    Full,
+}
+
+/// The least size that anything is drawn in.
+pub const LEAST: (u16, u16) = (20, 5);
+
+impl Room {
+    /// Of a terminal.
+    pub fn of(area: Rect) -> Self {
+        match (area.width, area.height) {
+            (width, height) if width < LEAST.0 || height < LEAST.1 => Self::None,
+            (110.., 32..) => Self::Full,
+            (80.., 20..) => Self::Medium,
+            (60.., 16..) => Self::Compact,
+            _ => Self::Tiny,
+        }
+    }
+}
+
+/// The bar above, what is between, and the two lines below.
+pub fn frame(area: Rect) -> [Rect; 4] {
+    Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(area)
+}
+
+/// A list and what stands beside it.
+pub fn columns(area: Rect, room: Room) -> (Rect, Rect) {
+    let share = if room == Room::Full { 36 } else { 43 };
+    let [left, right] =
+        Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area);
+    (left, right)
+}
+
+/// Two panes above each other.
+pub fn rows(area: Rect, upper: u16) -> (Rect, Rect) {
+    let [above, below] =
+        Layout::vertical([Constraint::Percentage(upper), Constraint::Fill(1)]).areas(area);
+    (above, below)
+}
+
+/// A window in the middle, as large as it may be.
+pub fn window(area: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(area.width);
+    let height = height.min(area.height);
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_its_room() {
+        let room = |width, height| Room::of(Rect::new(0, 0, width, height));
+        assert_eq!(room(120, 40), Room::Full);
+        assert_eq!(room(80, 24), Room::Medium);
+        assert_eq!(room(60, 16), Room::Compact);
+        assert_eq!(room(40, 10), Room::Tiny);
+        assert_eq!(room(19, 40), Room::None);
+        assert_eq!(room(1, 1), Room::None);
+    }
+
+    #[test]
+    fn a_window_never_leaves_the_screen() {
+        for (width, height) in [(1, 1), (20, 5), (500, 200)] {
+            let area = Rect::new(0, 0, width, height);
+            assert_eq!(window(area, 60, 20).intersection(area), window(area, 60, 20));
+        }
+    }
+}

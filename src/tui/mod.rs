@@ -1,0 +1,121 @@
+//! The console: one screen to find, fill, run and watch tools.
+//!
+//! Owns: the terminal while it runs, and the loop that everything passes through. Never does: run a
+//! tool (the host does), or wait for one: what takes time is done [`backstage`], and comes back as
+//! an event.
+//!
+//! ```text
+//!  terminal ─► Input ─┐                          ┌─► draw (reads State only)
+//!  host ────► Event ──┼─► State::update ─► State ┘
+//!  backstage ► Event ─┘         └─► Effects ─► backstage ─► host, clipboard, terminal
+//! ```
+//!
+//! The state is plain data and its update is pure: no clock, no input, no output. So every screen
+//! can be tested without a terminal, and no tool and no server can stop a key from being heard.
+
+pub mod backstage;
+pub mod draw;
+pub mod event;
+pub mod keys;
+pub mod layout;
+pub mod screen;
+pub mod state;
+pub mod theme;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::host::ToolHost;
+use crate::model::{Fault, Signal};
+use crate::util::clock::Clock;
+
+use backstage::Backstage;
+use event::{Effect, Event};
+use screen::{Screen, Wishes};
+use state::State;
+
+/// Events that may wait before the senders of unimportant ones lose them.
+pub const QUEUE: usize = 1024;
+/// Events that are taken in before the screen is drawn again.
+const AT_ONCE: usize = 256;
+/// The least time between two frames.
+const FRAME: Duration = Duration::from_millis(33);
+/// How often the state hears what time it is, while something moves.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What the console needs.
+pub struct Launch {
+    /// The gateway to all tools.
+    pub host: Arc<ToolHost>,
+    /// What happens, from all sides; told through [`backstage::Desk`].
+    pub events: mpsc::Receiver<Event>,
+    /// For those who tell what happens.
+    pub sender: mpsc::Sender<Event>,
+    /// Questions that wait for an answer.
+    pub desk: backstage::Desk,
+    /// How it is to look.
+    pub wishes: Wishes,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Runs the console until a person or a signal ends it.
+///
+/// # Errors
+/// When there is no terminal to draw on, or it went away.
+pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
+    let Launch { host, mut events, sender, desk, wishes, clock } = launch;
+    let mut screen = Screen::open(wishes)?;
+    let mut state = State::new(screen.size()?);
+    let mut backstage = Backstage::new(host, sender, desk);
+    // The first picture is there before anybody is asked for anything.
+    screen.draw(&state)?;
+    for effect in state.begin() {
+        backstage.perform(effect);
+    }
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut last_frame = clock.now();
+    let mut stale = true;
+    loop {
+        let wait = FRAME.saturating_sub(clock.now().saturating_duration_since(last_frame));
+        let event = tokio::select! {
+            biased;
+            input = screen.input() => input?,
+            Some(event) = events.recv() => event,
+            _ = ticks.tick(), if state.is_moving() => Event::Tick(clock.unix()),
+            () = tokio::time::sleep(wait), if stale => {
+                screen.draw(&state)?;
+                last_frame = clock.now();
+                stale = false;
+                continue;
+            }
+        };
+        let mut next = Some(event);
+        for _ in 0..AT_ONCE {
+            let Some(event) = next.take().or_else(|| events.try_recv().ok()) else { break };
+            let is_input = matches!(event, Event::Input(_));
+            for effect in state.update(event) {
+                match effect {
+                    Effect::Quit(signal) => return Ok(signal),
+                    Effect::Redraw => screen.clear()?,
+                    Effect::Suspend => {
+                        screen.suspend()?;
+                        state.size = screen.size()?;
+                    }
+                    Effect::Copy(text) => screen.copy(&text)?,
+                    other => backstage.perform(other),
+                }
+            }
+            stale = true;
+            // A key is answered at once.
+            if is_input {
+                screen.draw(&state)?;
+                last_frame = clock.now();
+                stale = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The terminal while the console runs: taken over, drawn on, and given back whatever happens.
+//!
+//! Owns: raw mode, the alternate screen, the cursor, the input stream, the clipboard sequence.
+//! Never does: decide what is drawn.
+
+use std::io::{self, Write as _};
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, EventStream};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+};
+use crossterm::{cursor, execute, terminal};
+use futures_util::StreamExt as _;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use super::draw;
+use super::event::{Event, Input};
+use super::keys::Key;
+use super::state::State;
+use super::theme::Theme;
+use crate::model::{Fault, Signal};
+use crate::util::text;
+
+/// The longest text that is put on the clipboard; terminals refuse longer ones in silence.
+const CLIPBOARD: usize = 64 * 1024;
+
+/// Whether the terminal is ours at the moment.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// What the newest panic said while it was.
+static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+
+/// How the console is to look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes {
+    /// Colours and characters.
+    pub theme: Theme,
+}
+
+/// The terminal, ours until it is dropped.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    input: Option<EventStream>,
+    wishes: Wishes,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn open(wishes: Wishes) -> Result<Self, Fault> {
+        hold_back_panics();
+        take()?;
+        let backend = CrosstermBackend::new(io::stdout());
+        match Terminal::new(backend) {
+            Ok(terminal) => Ok(Self { terminal, input: Some(EventStream::new()), wishes }),
+            Err(error) => {
+                give_back();
+                Err(broken(&error))
+            }
+        }
+    }
+
+    /// Its size.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn size(&self) -> Result<(u16, u16), Fault> {
+        let size = self.terminal.size().map_err(|error| broken(&error))?;
+        Ok((size.width, size.height))
+    }
+
+    /// What a person does next. The end of the terminal is told as a hang-up.
+    ///
+    /// # Errors
+    /// When it cannot be read any more.
+    pub async fn input(&mut self) -> Result<Event, Fault> {
+        let Some(stream) = &mut self.input else { return std::future::pending().await };
+        loop {
+            let event = match stream.next().await {
+                None => return Ok(Event::Signal(Signal::Hangup)),
+                Some(event) => event.map_err(|error| broken(&error))?,
+            };
+            let input = match event {
+                crossterm::event::Event::Key(key) => Key::of(&key).map(Input::Key),
+                crossterm::event::Event::Paste(text) => Some(Input::Paste(text)),
+                crossterm::event::Event::Resize(width, height) => {
+                    Some(Input::Resize { width, height })
+                }
+                _ => None,
+            };
+            if let Some(input) = input {
+                return Ok(Event::Input(input));
+            }
+        }
+    }
+
+    /// Draws what changed since the last time.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn draw(&mut self, state: &State) -> Result<(), Fault> {
+        let theme = self.wishes.theme;
+        let done = (|| {
+            execute!(io::stdout(), BeginSynchronizedUpdate)?;
+            self.terminal.draw(|frame| draw::console(frame, state, &theme))?;
+            execute!(io::stdout(), EndSynchronizedUpdate)
+        })();
+        done.map_err(|error| broken(&error))
+    }
+
+    /// Draws everything anew next time.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn clear(&mut self) -> Result<(), Fault> {
+        // A new one knows nothing of what is there. Clearing the old one would ask the terminal
+        // where its cursor is, and wait for an answer that the input stream takes.
+        let fresh = Terminal::new(CrosstermBackend::new(io::stdout()));
+        self.terminal = fresh.map_err(|error| broken(&error))?;
+        execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))
+            .map_err(|error| broken(&error))
+    }
+
+    /// Puts a text on the clipboard of whoever sits at the terminal (OSC 52).
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn copy(&mut self, text: &str) -> Result<(), Fault> {
+        let text = text.get(..text.floor_char_boundary(CLIPBOARD)).unwrap_or_default();
+        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+            .map_err(|error| broken(&error))
+    }
+
+    /// Gives the terminal back to the shell until the process is continued.
+    ///
+    /// # Errors
+    /// When it cannot be taken over again.
+    pub fn suspend(&mut self) -> Result<(), Fault> {
+        // A stream that is still there would go on reading what is typed for the shell.
+        self.input = None;
+        give_back();
+        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        stopped.map_err(|error| broken(&error.into()))?;
+        take()?;
+        self.clear()?;
+        self.input = Some(EventStream::new());
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.input = None;
+        give_back();
+        let words = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(words) = words.filter(|_| std::thread::panicking()) {
+            // Nobody is left to tell if that fails, too.
+            let _told = writeln!(io::stderr(), "{}", text::safe(&words));
+        }
+    }
+}
+
+fn take() -> Result<(), Fault> {
+    terminal::enable_raw_mode().map_err(|error| broken(&error))?;
+    TAKEN.store(true, Ordering::SeqCst);
+    let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide);
+    entered.map_err(|error| {
+        give_back();
+        broken(&error)
+    })
+}
+
+/// Whatever happened, the shell gets its terminal. More than once does no harm.
+fn give_back() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    // A terminal that is gone needs nothing back.
+    let _left = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _flushed = out.flush();
+    let _raw = terminal::disable_raw_mode();
+}
+
+/// While the terminal is ours a panic says nothing: if it was caught, its words are told as the
+/// fault of a call; if not, they are told on the screen of the shell once that is back.
+fn hold_back_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if TAKEN.load(Ordering::SeqCst) {
+                *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(info.to_string());
+            } else {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn broken(error: &io::Error) -> Fault {
+    Fault::internal(format!("the terminal cannot be used: {error}"))
+}

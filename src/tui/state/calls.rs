@@ -1,0 +1,70 @@
+//! The calls that were made here.
+
+use std::collections::VecDeque;
+
+use crate::host::request::CallOutcome;
+use crate::model::{Fault, JsonObject};
+use crate::tui::event::RunId;
+
+/// How many calls are remembered.
+const KEPT: usize = 200;
+
+/// A call.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number.
+    pub run: RunId,
+    /// The tool's full name.
+    pub tool: String,
+    /// What it was called with.
+    pub arguments: JsonObject,
+    /// What came of it; `None` while it runs.
+    pub outcome: Option<Outcome>,
+}
+
+/// What came of a call.
+pub type Outcome = Result<CallOutcome, Fault>;
+
+/// The calls that were made here, the newest last.
+#[derive(Debug, Default)]
+pub struct Calls {
+    all: VecDeque<Call>,
+    next: u64,
+}
+
+impl Calls {
+    /// A call is made.
+    pub fn begin(&mut self, tool: String, arguments: JsonObject) -> RunId {
+        let run = RunId(self.next);
+        self.next += 1;
+        if self.all.len() >= KEPT
+            && let Some(oldest) = self.all.iter().position(|call| call.outcome.is_some())
+        {
+            self.all.remove(oldest);
+        }
+        self.all.push_back(Call { run, tool, arguments, outcome: None });
+        run
+    }
+
+    /// A call ended.
+    pub fn end(&mut self, run: RunId, outcome: Outcome) {
+        if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
+            call.outcome = Some(outcome);
+        }
+    }
+
+    /// Those that run, the newest first.
+    pub fn running(&self) -> impl Iterator<Item = &Call> + '_ {
+        self.all.iter().rev().filter(|call| call.outcome.is_none())
+    }
+
+    /// The newest one of a tool.
+    pub fn newest_of(&self, tool: &str) -> Option<&Call> {
+        self.all.iter().rev().find(|call| call.tool == tool)
+    }
+
+    /// The arguments a tool was last called with.
+    pub fn arguments_of(&self, tool: &str) -> Option<&JsonObject> {
+        self.newest_of(tool).map(|call| &call.arguments)
+    }
+}

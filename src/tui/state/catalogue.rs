@@ -1,0 +1,231 @@
+//! The tools of all sources in one list, and finding one by a few letters.
+//!
+//! Owns: what each source told last, the order, and the query. Never does: ask a source.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::{Line, List};
+use crate::catalogue::Catalogue as Listed;
+use crate::model::{Source, ToolDefinition, ToolStatus};
+
+/// In which order tools stand while nothing is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// As the sources told them.
+    #[default]
+    Source,
+    /// By name.
+    Name,
+}
+
+impl Sort {
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// One tool.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What is known of it.
+    pub tool: Arc<ToolDefinition>,
+    /// Its full name.
+    pub name: String,
+    /// What is searched beside the name.
+    haystack: String,
+}
+
+/// The tools of all sources.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// Local tools, and declared ones of servers that told nothing yet.
+    local: Vec<Row>,
+    /// What servers told.
+    servers: BTreeMap<String, Vec<Row>>,
+    /// All of them in order.
+    rows: Vec<Row>,
+    /// The rows that the query finds, the best first.
+    found: Vec<usize>,
+    /// The chosen one of those.
+    pub list: List,
+    /// What is searched for.
+    pub filter: Line,
+    /// Whether that is being written.
+    pub is_filtering: bool,
+    /// The order.
+    pub sort: Sort,
+}
+
+impl Catalogue {
+    /// Takes in a list: of what is known without asking, or of these servers.
+    pub fn take(&mut self, servers: &[String], listed: Listed) {
+        let rows = listed.tools.into_iter().map(Row::of);
+        if servers.is_empty() {
+            self.local = rows.collect();
+        } else {
+            let rows: Vec<Row> = rows.collect();
+            for server in servers {
+                let own = rows.iter().filter(|row| row.server() == Some(server));
+                self.servers.insert(server.clone(), own.cloned().collect());
+            }
+        }
+        self.arrange();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The tools that are found, the best first.
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &Row> + '_ {
+        self.found.iter().map(|at| &self.rows[*at])
+    }
+
+    /// The chosen tool.
+    pub fn chosen(&self) -> Option<&Row> {
+        self.rows.get(*self.found.get(self.list.chosen())?)
+    }
+
+    /// Takes the next order.
+    pub fn sort_next(&mut self) {
+        self.sort = match self.sort {
+            Sort::Source => Sort::Name,
+            Sort::Name => Sort::Source,
+        };
+        self.arrange();
+    }
+
+    /// The query has changed.
+    pub fn refilter(&mut self) {
+        self.found = Query::of(self.filter.text()).find(&self.rows);
+        self.list.choose(0, self.found.len());
+    }
+
+    fn arrange(&mut self) {
+        let chosen = self.chosen().map(|row| row.name.clone());
+        let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
+        let silent = |row: &&Row| row.server().is_none_or(|server| !told.contains(server));
+        let local = self.local.iter().filter(silent);
+        let mut rows: Vec<Row> = local.chain(self.servers.values().flatten()).cloned().collect();
+        if self.sort == Sort::Name {
+            rows.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        self.rows = rows;
+        self.found = Query::of(self.filter.text()).find(&self.rows);
+        // What was chosen stays chosen, wherever it is now.
+        let again = chosen.and_then(|name| self.found().position(|row| row.name == name));
+        self.list.choose(again.unwrap_or(self.list.chosen()), self.found.len());
+    }
+}
+
+impl Row {
+    fn of(tool: Arc<ToolDefinition>) -> Self {
+        let name = tool.name.full();
+        let words = [Some(&*name), tool.title.as_deref(), tool.category.as_deref()];
+        let haystack = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        Self { tool, name, haystack }
+    }
+
+    /// The server it is from.
+    pub fn server(&self) -> Option<&str> {
+        self.tool.name.component().filter(|_| self.tool.source == Source::Mcp)
+    }
+
+    /// Where it is from, in a word.
+    pub fn source(&self) -> &str {
+        self.server().unwrap_or(self.tool.kind)
+    }
+
+    /// What is the matter with it, in a mark.
+    pub fn mark(&self) -> char {
+        match self.tool.status {
+            ToolStatus::Unavailable => 'x',
+            ToolStatus::Drifted | ToolStatus::Changed => '~',
+            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => {
+                'A'
+            }
+            _ => ' ',
+        }
+    }
+}
+
+/// What is searched for: letters in their order, and fields that narrow it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Query {
+    words: String,
+    sources: Vec<String>,
+    approval: Option<bool>,
+    without: Vec<String>,
+}
+
+impl Query {
+    /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
+    pub fn of(text: &str) -> Self {
+        let mut query = Self::default();
+        let mut words = Vec::new();
+        for word in text.split_whitespace() {
+            match word.split_once(':') {
+                Some(("src" | "kind", source)) => query.sources.push(source.to_lowercase()),
+                Some(("approval", answer)) => query.approval = Some(!answer.starts_with('n')),
+                _ => match word.strip_prefix('!') {
+                    Some("") => {}
+                    Some(unwanted) => query.without.push(unwanted.to_lowercase()),
+                    None => words.push(word),
+                },
+            }
+        }
+        query.words = words.join(" ");
+        query
+    }
+
+    /// The rows that are found, the best first; equally good ones in their order.
+    pub fn find(&self, rows: &[Row]) -> Vec<usize> {
+        let kept = rows.iter().enumerate().filter(|(_, row)| self.admits(row));
+        if self.words.is_empty() {
+            return kept.map(|(at, _)| at).collect();
+        }
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        let pattern = Pattern::parse(&self.words, CaseMatching::Smart, Normalization::Smart);
+        let mut letters = Vec::new();
+        let mut scored: Vec<(u32, usize)> = kept
+            .filter_map(|(at, row)| {
+                let score = |text: &str, letters: &mut Vec<char>, matcher: &mut Matcher| {
+                    pattern.score(Utf32Str::new(text, letters), matcher)
+                };
+                // The name counts more than what is said about it.
+                let name = score(&row.name, &mut letters, &mut matcher).map(|score| score * 2);
+                let all = || score(&row.haystack, &mut letters, &mut matcher);
+                Some((name.or_else(all)?, at))
+            })
+            .collect();
+        scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        scored.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn admits(&self, row: &Row) -> bool {
+        let source = row.source().to_lowercase();
+        let component = row.tool.name.component().unwrap_or_default().to_lowercase();
+        let wanted = self.sources.is_empty()
+            || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
+        let asks = row.mark() == 'A';
+        let unwanted = || {
+            let text = row.haystack.to_lowercase();
+            self.without.iter().any(|word| text.contains(word) || source.contains(word))
+        };
+        wanted && self.approval.is_none_or(|approval| approval == asks) && !unwanted()
+    }
+}

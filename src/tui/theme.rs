@@ -1,0 +1,125 @@
+//! What a part of the screen means, and how that looks.
+//!
+//! Owns: the styles. Nothing else on the screen names a colour. Every meaning is also told by a
+//! word, a mark or its place, so that a screen without colours says the same.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::border;
+
+/// How the console looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Palette {
+    /// The colours of the terminal.
+    #[default]
+    Default,
+    /// For light backgrounds.
+    Light,
+    /// Strong differences only.
+    HighContrast,
+    /// No colour at all: weight and reversal. Not one colour may be set then, because the reset of
+    /// a colour takes weight and reversal with it.
+    Mono,
+}
+
+/// What a span means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Ordinary text.
+    Plain,
+    /// A title.
+    Title,
+    /// The name of a tool or server.
+    Name,
+    /// Of lesser interest.
+    Dim,
+    /// All is well.
+    Good,
+    /// Doubtful.
+    Doubt,
+    /// Wrong.
+    Bad,
+    /// The chosen line of a list that has the focus.
+    Chosen,
+    /// The chosen line of another list.
+    Marked,
+    /// The frame of the focused pane.
+    Focused,
+    /// The frame of another pane.
+    Frame,
+    /// A key.
+    Key,
+}
+
+/// Meanings to styles, and the characters lines are drawn with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Theme {
+    /// The colours.
+    pub palette: Palette,
+    /// ASCII characters only.
+    pub ascii: bool,
+}
+
+impl Theme {
+    /// How this looks.
+    pub fn style(&self, meaning: Meaning) -> Style {
+        let plain = Style::new();
+        let colour = |default, light, strong| match self.palette {
+            Palette::Default => plain.fg(default),
+            Palette::Light => plain.fg(light),
+            Palette::HighContrast => plain.fg(strong),
+            Palette::Mono => plain,
+        };
+        match meaning {
+            Meaning::Plain | Meaning::Frame => plain,
+            Meaning::Title => plain.add_modifier(Modifier::BOLD),
+            Meaning::Name => {
+                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
+            }
+            Meaning::Dim => match self.palette {
+                Palette::HighContrast => plain,
+                _ => plain.add_modifier(Modifier::DIM),
+            },
+            Meaning::Good => colour(Color::Green, Color::Green, Color::LightGreen),
+            Meaning::Doubt => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
+            Meaning::Bad => {
+                colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
+            }
+            Meaning::Chosen => plain.add_modifier(Modifier::REVERSED),
+            Meaning::Marked => plain.add_modifier(Modifier::UNDERLINED),
+            Meaning::Focused => {
+                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
+            }
+            Meaning::Key => plain.add_modifier(Modifier::BOLD),
+        }
+    }
+
+    /// The lines around a pane; those of the focused one are told apart without colour, too.
+    pub fn border(&self, focused: bool) -> border::Set<'static> {
+        const ASCII: border::Set<'static> = border::Set {
+            top_left: "+",
+            top_right: "+",
+            bottom_left: "+",
+            bottom_right: "+",
+            vertical_left: "|",
+            vertical_right: "|",
+            horizontal_top: "-",
+            horizontal_bottom: "-",
+        };
+        match (self.ascii, focused) {
+            (true, true) => border::Set { horizontal_top: "=", horizontal_bottom: "=", ..ASCII },
+            (true, false) => ASCII,
+            (false, true) => border::THICK,
+            (false, false) => border::PLAIN,
+        }
+    }
+
+    /// Points at the chosen line.
+    pub fn pointer(&self) -> &'static str {
+        if self.ascii { "> " } else { "▸ " }
+    }
+
+    /// Says that something was cut.
+    pub fn more(&self) -> &'static str {
+        if self.ascii { "..." } else { "…" }
+    }
+}

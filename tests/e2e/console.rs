@@ -1,0 +1,81 @@
+//! The console on a real terminal: what a person types and sees.
+
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
+
+/// What a program sends to leave the screen it drew on.
+const LEAVES: &str = "\u{1b}[?1049l";
+
+fn room_with_server() -> (Sandbox, Fixture) {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &room.log("srv"));
+    room.server("srv", &fixture);
+    (room, fixture)
+}
+
+#[test]
+fn a_tool_is_found_filled_in_and_called() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("srv-echo");
+    pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
+    pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{1b}[15~");
+    pty.expect_shown("Result  ok");
+    pty.type_keys("\u{1b}").expect_shown("find").type_keys("q");
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains(LEAVES), "the terminal was not given back");
+    let messages = log_events(&room.log("srv"), "message");
+    let call = messages.iter().find(|message| message["method"] == "tools/call").unwrap();
+    assert!(call.to_string().contains("milk and honey"), "{call}");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_says_why_in_its_row() {
+    let room = Sandbox::new();
+    room.write("work/mcp.yaml", "mcp_servers: { broken: { command: /no/such/program } }\n");
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("0/1 up").type_keys("2").expect_shown("broken").expect_shown("failed");
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn an_approval_is_asked_on_the_screen_and_enter_denies_it() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
+    pty.expect_shown("Approval needed").expect_shown("allow once");
+    // Keys that come at once are taken for typed ahead, so it is asked again and again.
+    while pty.shown().contains("Approval needed") {
+        pty.type_keys("\r").settle();
+    }
+    pty.expect_shown("denied");
+    pty.type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let messages = log_events(&room.log("srv"), "message");
+    assert!(messages.iter().all(|message| message["method"] != "tools/call"));
+}
+
+#[test]
+fn every_size_is_drawn() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo");
+    pty.resize(4, 18).expect_shown("too small");
+    pty.resize(10, 40).expect_shown("Catalogue");
+    pty.resize(200, 500).expect_shown("srv-echo");
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo");
+    pty.terminate();
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(143), "{screen}");
+    assert!(screen.contains(LEAVES));
+}
