@@ -32,7 +32,7 @@ fn a_tool_is_found_filled_in_and_called() {
 #[test]
 fn a_server_that_cannot_be_started_says_why_in_its_row() {
     let room = Sandbox::new();
-    room.write("work/mcp.yaml", "mcp_servers: { broken: { command: /no/such/program } }\n");
+    room.file("mcp.yaml", "mcp_servers: { broken: { command: /no/such/program } }\n");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("0/1 up").type_keys("2").expect_shown("broken").expect_shown("failed");
     pty.type_keys("q");

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -70,7 +71,7 @@ impl Pty {
             .unwrap();
         let master = File::from(master);
         let output = pump(master.try_clone().unwrap());
-        let shown = vt100::Parser::new(rows.max(1), columns.max(1), 0);
+        let shown = vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0);
         Self { child, master, output, screen: String::new(), shown }
     }
 
@@ -134,7 +135,7 @@ impl Pty {
     pub fn resize(&mut self, rows: u16, columns: u16) -> &mut Self {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.master, size).unwrap();
-        self.shown.screen_mut().set_size(rows, columns);
+        self.shown.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
         self
     }
 
@@ -171,6 +172,10 @@ impl Pty {
         }
         (self.child.wait().unwrap().code(), self.screen)
     }
+}
+
+fn at_least_one(size: u16) -> NonZeroU16 {
+    NonZeroU16::new(size).unwrap_or(NonZeroU16::MIN)
 }
 
 /// Reads the terminal until nobody has it open any more.
