@@ -48,12 +48,15 @@ pub async fn call(
 /// Whether a tool has to be called as a task, as revision 2025-11-25 has them. Later ones leave it
 /// to the server.
 pub fn wants_task(connection: &Connection, definition: Option<&ToolDefinition>) -> bool {
+    if connection.agreement.era != Era::Legacy {
+        return false;
+    }
     let offered = &connection.agreement.capabilities["tasks"]["requests"]["tools"]["call"];
     let support = || {
         let raw = definition?.raw_value()?;
         Some(raw.get("execution")?.get("taskSupport")? == "required")
     };
-    connection.agreement.era == Era::Legacy && offered.is_object() && support().unwrap_or(false)
+    offered.is_object() && support().unwrap_or(false)
 }
 
 /// The parameters of a plain call.
