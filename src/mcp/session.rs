@@ -506,7 +506,8 @@ impl Session {
         self.events.emit(Event::Log { origin: self.server.clone(), level: LogLevel(level), text });
     }
 
-    fn close(&self, fault: Fault) {
+    /// Ends the session: the wire is gone.
+    pub(super) fn close(&self, fault: Fault) {
         let mut state = self.state();
         state.closed.get_or_insert(fault);
         for pending in state.pending.values() {

@@ -5,6 +5,8 @@
 //! (the `mcp` room does), or connect again (whoever wants another run asks for another repeater).
 
 mod pipe;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
