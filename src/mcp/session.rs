@@ -48,6 +48,9 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// What an answer carries: its result, or why there is none.
+type Outcome = Result<Raw, Fault>;
+
 /// Receives progress; must return at once.
 pub type ProgressListener = Arc<dyn Fn(Progress) + Send + Sync>;
 
@@ -258,7 +261,7 @@ impl Session {
     pub(super) fn route_around(
         &self,
         line: &[u8],
-        run: &mut dyn FnMut(&Value, Result<Raw, Fault>) -> Option<Result<Raw, Fault>>,
+        run: &mut dyn FnMut(&Value, Outcome) -> Option<Outcome>,
     ) {
         for message in self.messages(&Bytes::copy_from_slice(line)) {
             let message = match message {
@@ -519,7 +522,8 @@ impl Session {
         self.events.emit(Event::Log { origin: self.server.clone(), level: LogLevel(level), text });
     }
 
-    fn close(&self, fault: Fault) {
+    /// Ends the session: the wire is gone.
+    pub(super) fn close(&self, fault: Fault) {
         let mut state = self.state();
         state.closed.get_or_insert(fault);
         for pending in state.pending.values() {

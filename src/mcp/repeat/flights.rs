@@ -72,6 +72,11 @@ impl Flights {
         self.count
     }
 
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Whether one more would be too many.
     pub fn is_full(&self) -> bool {
         self.count >= self.most

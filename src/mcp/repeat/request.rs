@@ -72,7 +72,6 @@ fn write_id(id: i64, out: &mut Vec<u8>) {
     let mut rest = id.unsigned_abs();
     let mut used = 0;
     for digit in digits.iter_mut().rev() {
-        #[expect(clippy::cast_possible_truncation, reason = "a single digit")]
         let low = (rest % 10) as u8;
         *digit = b'0' + low;
         used += 1;

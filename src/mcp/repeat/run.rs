@@ -29,6 +29,8 @@ use crate::model::{CallId, Fault, JsonObject};
 const BATCH: usize = 64 * 1024;
 /// How many ids of given-up calls are remembered, to know a late answer when it comes.
 const RETIRED_KEPT: usize = 256;
+/// A server that took nothing of what was begun for so long has stopped reading, for all we know.
+const STALL: Duration = Duration::from_millis(100);
 /// How long the end of a server is waited for that takes nothing any more.
 const OBITUARY: Duration = Duration::from_millis(500);
 
@@ -73,7 +75,9 @@ impl Lane {
         let Some(wire) = session.wire().as_stdio() else {
             return Err(Fault::internal("this connection has no pipes"));
         };
-        let Loan { incoming, outgoing } = wire.lend().await;
+        let Loan { mut incoming, outgoing } = wire.lend().await;
+        // What came before and was not looked at is none of ours.
+        incoming.each_line(|line| session.route_around(line, &mut |_, outcome| Some(outcome)));
         let flights = Flights::new(most, running.next_id);
         Ok(Run {
             session,
@@ -84,6 +88,7 @@ impl Lane {
             flights,
             retired: VecDeque::new(),
             now,
+            moved: now,
             stuck: None,
             running,
         })
@@ -101,6 +106,8 @@ pub struct Run<'a> {
     retired: VecDeque<i64>,
     /// The last moment that is known.
     now: Instant,
+    /// When the server was last seen to take something.
+    moved: Instant,
     /// Why nothing can be sent any more, when the server may have ended.
     stuck: Option<Stuck>,
     // Dropped last: only then the session reads again.
@@ -132,12 +139,15 @@ pub enum Answer<'a> {
 }
 
 impl Run<'_> {
-    /// Whether another call can be sent now.
+    /// Whether another call can be sent now. Nothing is added to what the server is taking in:
+    /// others may have something to say after it.
     pub fn has_room(&self) -> bool {
+        let out = &self.outgoing;
+        let stalled = || self.now.saturating_duration_since(self.moved) >= STALL;
         !self.flights.is_full()
-            && !self.outgoing.is_under_way()
-            && self.outgoing.waiting() < BATCH
+            && out.waiting() < BATCH
             && self.stuck.is_none()
+            && (!out.is_under_way() || stalled() || self.flights.is_empty())
     }
 
     /// How many calls are in flight.
@@ -163,7 +173,7 @@ impl Run<'_> {
     /// Hands what was put together to the wire, which is the moment `now` for all of it. What a
     /// server does not take at once goes out while it is [waited for](Self::wait).
     pub fn flush(&mut self, now: Instant) {
-        self.now = now;
+        self.tick(now);
         self.flights.sent(now);
         if self.outgoing.waiting() > 0
             && self.stuck.is_none()
@@ -200,8 +210,17 @@ impl Run<'_> {
         }
     }
 
-    /// Tells `take` every answer that has come, and hands everything else to the session.
-    pub fn land(&mut self, mut take: impl FnMut(Landing<'_>)) {
+    fn tick(&mut self, now: Instant) {
+        self.now = now;
+        if self.outgoing.has_moved() || !self.outgoing.is_under_way() {
+            self.moved = now;
+        }
+    }
+
+    /// Tells `take` every answer that has come until `now`, and hands everything else to the
+    /// session.
+    pub fn land(&mut self, now: Instant, mut take: impl FnMut(Landing<'_>)) {
+        self.tick(now);
         let Self { session, incoming, flights, retired, .. } = self;
         incoming.each_line(|line| {
             if let Some(id) = answer::plain(line)
@@ -251,6 +270,10 @@ impl Run<'_> {
         self.outgoing.line(Some(self.call), |out| {
             request::write_cancellation(flight.id, reason, out);
         });
+        if self.flights.is_empty() {
+            // A server that takes nothing would have to read all this for nobody.
+            self.outgoing.forget();
+        }
         Some(flight)
     }
 
@@ -262,8 +285,11 @@ impl Run<'_> {
     /// Why nothing can be carried any more, when that is so.
     pub fn closed(&self) -> Option<Fault> {
         let stuck = self.stuck.as_ref().filter(|stuck| stuck.over).map(|stuck| &stuck.fault);
-        let closed = self.incoming.closed().or(stuck).cloned();
-        closed.or_else(|| self.session.closed())
+        if let Some(fault) = self.incoming.closed() {
+            // Whoever looks for a connection next finds this one gone.
+            self.session.close(fault.clone());
+        }
+        stuck.cloned().or_else(|| self.session.closed())
     }
 }
 

@@ -7,6 +7,8 @@
 mod http;
 mod judge;
 mod pipe;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -28,7 +28,14 @@ impl StdioWire {
     pub async fn lend(&self) -> Loan<'_> {
         Loan {
             incoming: Incoming { wire: self, reader: self.reader.lock().await },
-            outgoing: Outgoing { wire: self, stdin: None, lines: Vec::new(), written: 0 },
+            outgoing: Outgoing {
+                wire: self,
+                stdin: None,
+                lines: Vec::new(),
+                written: 0,
+                inherited: 0,
+                moved: false,
+            },
         }
     }
 }
@@ -82,6 +89,10 @@ pub struct Outgoing<'a> {
     stdin: Option<MutexGuard<'a, Option<Stdin>>>,
     lines: Vec<u8>,
     written: usize,
+    /// How much of `lines` is the rest of a line that the last loan began.
+    inherited: usize,
+    /// Something was written since that was asked last.
+    moved: bool,
 }
 
 impl Outgoing<'_> {
@@ -92,7 +103,33 @@ impl Outgoing<'_> {
 
     /// Whether something was begun and is not written to its end.
     pub fn is_under_way(&self) -> bool {
-        self.written > 0
+        self.written > 0 || self.inherited > 0
+    }
+
+    /// Whether anything was written since this was asked last.
+    pub fn has_moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Forgets what waits behind a line that was begun.
+    pub fn forget(&mut self) {
+        if self.is_under_way() {
+            self.lines.truncate(self.end_of_begun());
+        }
+    }
+
+    /// Where the line ends that was begun and is not written to its end.
+    fn end_of_begun(&self) -> usize {
+        if self.written < self.inherited {
+            return self.inherited;
+        }
+        match self.written.checked_sub(1).and_then(|last| self.lines.get(last)) {
+            None | Some(b'\n') => self.written,
+            Some(_) => {
+                let left = self.lines.get(self.written..).unwrap_or_default();
+                memchr::memchr(b'\n', left).map_or(self.lines.len(), |end| self.written + end + 1)
+            }
+        }
     }
 
     /// Adds one line, which `write` appends without its end; says how long it is.
@@ -122,6 +159,7 @@ impl Outgoing<'_> {
                 && !stdin.rest.is_empty()
             {
                 // What the last loan left behind goes first.
+                self.inherited = stdin.rest.len();
                 self.lines.splice(..0, std::mem::take(&mut stdin.rest));
             }
             self.stdin = Some(stdin);
@@ -132,13 +170,15 @@ impl Outgoing<'_> {
         while let Some(waiting) = self.lines.get(self.written..).filter(|left| !left.is_empty()) {
             match pipe.write(waiting).await {
                 Ok(0) => return Err(does_not_read(&std::io::ErrorKind::WriteZero.into())),
-                Ok(written) => self.written += written,
+                Ok(written) => {
+                    self.written += written;
+                    self.moved = true;
+                }
                 Err(error) => return Err(does_not_read(&error)),
             }
         }
         self.lines.clear();
-        self.written = 0;
-        self.stdin = None;
+        (self.written, self.inherited, self.stdin) = (0, 0, None);
         Ok(())
     }
 }
@@ -146,12 +186,9 @@ impl Outgoing<'_> {
 impl Drop for Outgoing<'_> {
     /// Leaves what is left of a begun line to whoever writes next, and forgets the lines after it.
     fn drop(&mut self) {
-        let begun = self.written.checked_sub(1).and_then(|last| self.lines.get(last));
-        let Some(stdin) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut()) else { return };
-        if begun.is_some_and(|last| *last != b'\n') {
-            let left = self.lines.get(self.written..).unwrap_or_default();
-            let end = memchr::memchr(b'\n', left).map_or(left.len(), |end| end + 1);
-            stdin.rest = left.get(..end).unwrap_or_default().to_vec();
+        let begun = self.lines.get(self.written..self.end_of_begun()).unwrap_or_default().to_vec();
+        if let Some(stdin) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut()) {
+            stdin.rest = begun;
         }
     }
 }

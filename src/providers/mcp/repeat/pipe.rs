@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::time::{Sleep, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::super::Known;
 use super::Fence;
@@ -26,7 +27,6 @@ use crate::model::{Fault, Phase};
 use crate::provider::repeat::{End, Inspection, Load, Next, Order, Repeater, Shot, Verdict};
 use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
-use tokio_util::sync::CancellationToken;
 
 /// Carries calls over the pipes of a server.
 pub(super) struct Pipe {
@@ -91,10 +91,10 @@ impl Repeater for Pipe {
         let mut pacer = Pacer::new();
         loop {
             let pause = fill(&mut run, load, fence.as_mut());
+            run.flush(load.now());
             if matches!(pause, Pause::Over(_)) && run.in_flight() == 0 {
                 return Ok(());
             }
-            run.flush(load.now());
             let late = run.oldest().and_then(|flight| flight.sent.checked_add(limit));
             let over = if let Pause::Over(moment) = pause { Some(moment) } else { None };
             alarm.set(late.into_iter().chain(over).min(), load);
@@ -110,7 +110,7 @@ impl Repeater for Pipe {
                 () = alarm.sleep.as_mut(), if alarm.set.is_some() => alarm.set = None,
             }
             let at = load.now();
-            run.land(|landing| {
+            run.land(at, |landing| {
                 let (flight, bytes_in) = (landing.flight, as_u64(landing.bytes));
                 let verdict = judge.judge(landing);
                 if matches!(verdict, Verdict::Ok) && !worked.load(Ordering::Relaxed) {
