@@ -75,7 +75,7 @@ fn told(base: f64, rounds: usize, calls: usize) -> (usize, usize, usize) {
 
 #[test]
 fn a_tool_against_itself_is_not_told_apart() {
-    let (slower, faster, any) = told(0.002, 10, 100);
+    let (slower, faster, any) = told(0.002, 10, 60);
     assert!(slower + faster <= 10, "told apart in {} of 100 runs", slower + faster);
     assert!(any <= 20, "some figure differs in {any} of 100 runs");
 }
@@ -88,7 +88,7 @@ fn few_rounds_do_not_tell_a_tool_apart_from_itself() {
 
 #[test]
 fn a_tool_slowed_by_a_fifth_is_slower() {
-    let (slower, faster, _) = told(0.002 * 1.2, 10, 100);
+    let (slower, faster, _) = told(0.002 * 1.2, 10, 60);
     assert!(slower >= 95, "slower in {slower} of 100 runs");
     assert_eq!(faster, 0);
 }
