@@ -24,10 +24,15 @@ pub const ERROR_BODY: usize = 64 << 10;
 pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Fault> {
     let size: usize = headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
     if size > limit {
-        let (size, limit) = (show_size(size as u64), show_size(limit as u64));
-        return Err(Fault::protocol(format!("{size} of response headers, the limit is {limit}")));
+        return Err(headers_too_large(size, limit));
     }
     Ok(())
+}
+
+/// The fault for so many bytes of response headers.
+pub fn headers_too_large(size: usize, limit: usize) -> Fault {
+    let (size, limit) = (show_size(size as u64), show_size(limit as u64));
+    Fault::protocol(format!("{size} of response headers, the limit is {limit}"))
 }
 
 /// The media type without parameters, in lower case; empty when there is none.

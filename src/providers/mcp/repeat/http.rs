@@ -3,9 +3,9 @@
 //! Owns: the loop between a [`Load`] and the lanes, and where the ordinary way has to be gone
 //! instead. Never does: pace or count (the load does), or speak HTTP (the `mcp` room does).
 //!
-//! What a time means here: a call was sent right before its request was written, and answered right
-//! after the last byte of its answer was read. Reading and judging the answer comes after that.
-//! Making a connection again is in no call's time.
+//! What a time means here: a call was sent right before its request was written, and answered when
+//! the last byte of its answer was read and the id in it was known. Judging the answer comes after
+//! that. Making a connection again is in no call's time.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

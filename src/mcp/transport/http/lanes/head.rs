@@ -55,8 +55,10 @@ pub(super) enum Kind {
 pub(super) enum Unusable {
     /// It is not HTTP, and why.
     NotHttp(String),
-    /// It is above the bounds.
-    TooLarge,
+    /// It has too many lines.
+    TooMany,
+    /// It is longer than the limit: so many bytes, or more.
+    TooLong(usize),
 }
 
 /// Reads the head at the beginning of `bytes`, and how long it is; `None` when it goes on. Interim
@@ -70,7 +72,9 @@ pub(super) fn read(bytes: &[u8], limit: usize) -> Result<Option<(Head, usize)>, 
     let size = match response.parse(bytes) {
         Ok(Status::Complete(size)) if size <= limit => size,
         Ok(Status::Partial) if bytes.len() <= limit => return Ok(None),
-        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Unusable::TooLarge),
+        Ok(Status::Complete(size)) => return Err(Unusable::TooLong(size)),
+        Ok(Status::Partial) => return Err(Unusable::TooLong(bytes.len())),
+        Err(httparse::Error::TooManyHeaders) => return Err(Unusable::TooMany),
         Err(error) => return Err(Unusable::NotHttp(error.to_string())),
     };
     let status = response.code.unwrap_or_default();
@@ -215,9 +219,9 @@ mod tests {
         }
         let lines = "x: y\r\n".repeat(LINES + 1);
         let many = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
-        assert_eq!(read(many.as_bytes(), LIMIT).unwrap_err(), Unusable::TooLarge);
+        assert_eq!(read(many.as_bytes(), LIMIT).unwrap_err(), Unusable::TooMany);
         let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n", "y".repeat(LIMIT));
-        assert_eq!(read(long.as_bytes(), LIMIT).unwrap_err(), Unusable::TooLarge);
+        assert_eq!(read(long.as_bytes(), LIMIT).unwrap_err(), Unusable::TooLong(long.len()));
     }
 
     #[test]

@@ -28,8 +28,9 @@ const ROOM: usize = 16 << 10;
 const KEPT: usize = 1 << 20;
 /// Attempts to make a connection again before the lane is given up.
 pub(super) const ATTEMPTS: u32 = 7;
-/// The wait before the second attempt; doubled for each further one.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The wait before the second attempt, as a part of the one before a stream is continued (1 s);
+/// doubled for each further attempt.
+const PAUSES: u32 = 20;
 /// A connection that lasted this long was a good one, though nothing was asked on it.
 const STEADY: Duration = Duration::from_secs(1);
 
@@ -508,7 +509,7 @@ impl Lane {
     pub(super) fn reopen(&mut self, shop: &Arc<Shop>) {
         let wait = match self.tries {
             0 => Duration::ZERO,
-            n => PAUSE.saturating_mul(1 << (n - 1).min(6)),
+            n => (shop.limits().reconnect_wait / PAUSES).saturating_mul(1 << (n - 1).min(6)),
         };
         self.tries += 1;
         self.reply = None;

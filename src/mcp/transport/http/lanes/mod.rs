@@ -344,6 +344,11 @@ impl Lanes {
         }
     }
 
+    #[cfg(test)]
+    fn waiting_for(&self, index: usize) -> String {
+        self.lanes.get(index).map(Lane::waiting_for).unwrap_or_default()
+    }
+
     fn is_current(&self, index: usize) -> bool {
         self.lanes.get(index).is_some_and(|lane| lane.call.generation == self.generation)
     }

@@ -19,7 +19,7 @@ use crate::mcp::transport::http::sse::{Item, Parser};
 use crate::mcp::transport::http::status::{Refusal, session_lost};
 use crate::model::Fault;
 use crate::net::redirect::{Asking, redirect};
-use crate::net::response::{broken, too_large};
+use crate::net::response::{broken, headers_too_large, too_large};
 use crate::net::trouble::{self, Cut, io_text};
 
 /// A response that is being read.
@@ -69,7 +69,8 @@ pub(super) fn begin(bytes: &[u8], shop: &Shop) -> Result<Option<(Reply, usize)>,
         let rest = bytes.get(at..).unwrap_or_default();
         let read = head::read(rest, shop.limits().headers).map_err(|unusable| match unusable {
             Unusable::NotHttp(why) => trouble::no_http(&why, shop.url()),
-            Unusable::TooLarge => trouble::head_too_large(shop.url()),
+            Unusable::TooMany => trouble::head_too_large(shop.url()),
+            Unusable::TooLong(size) => headers_too_large(size, shop.limits().headers),
         })?;
         let Some((head, size)) = read else { return Ok(None) };
         at += size;

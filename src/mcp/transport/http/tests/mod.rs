@@ -2,8 +2,8 @@
 
 mod broken;
 mod exchange;
-mod socket;
-mod tls;
+pub(super) mod socket;
+pub(super) mod tls;
 mod traced;
 mod with_sse;
 
@@ -20,7 +20,7 @@ use crate::net::peer::{Peer, Reply};
 
 const JSON: [&str; 2] = ["Content-Type: application/json", "Transfer-Encoding: chunked"];
 
-fn target(url: Url) -> HttpTarget {
+pub(super) fn target(url: Url) -> HttpTarget {
     let limits = HttpLimits {
         reconnect_wait: Duration::from_millis(1),
         steady: Duration::from_mins(1),
@@ -29,7 +29,7 @@ fn target(url: Url) -> HttpTarget {
     HttpTarget { limits, ..HttpTarget::new(url) }
 }
 
-fn wire_to(url: Url) -> HttpWire {
+pub(super) fn wire_to(url: Url) -> HttpWire {
     HttpWire::connect(target(url)).unwrap()
 }
 
@@ -37,13 +37,13 @@ fn wire(peer: &Peer) -> HttpWire {
     wire_to(peer.url("/mcp"))
 }
 
-fn legacy(peer: &Peer) -> HttpWire {
+pub(super) fn legacy(peer: &Peer) -> HttpWire {
     let wire = wire(peer);
     wire.agreed(Era::Legacy, "2025-11-25");
     wire
 }
 
-fn modern(peer: &Peer) -> HttpWire {
+pub(super) fn modern(peer: &Peer) -> HttpWire {
     let wire = wire(peer);
     wire.agreed(Era::Modern, "2026-07-28");
     wire
@@ -78,10 +78,10 @@ fn initialized() -> Frame {
 
 /// What became of one request.
 #[derive(Debug)]
-struct Outcome {
+pub(super) struct Outcome {
     messages: Vec<String>,
     noise: Vec<String>,
-    fault: Option<Fault>,
+    pub(super) fault: Option<Fault>,
 }
 
 impl Outcome {
@@ -95,7 +95,7 @@ impl Outcome {
 }
 
 /// Sends a request and reads to its ending.
-async fn call(wire: &HttpWire, id: u64, method: &str) -> Outcome {
+pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> Outcome {
     let mut outcome = Outcome { messages: Vec::new(), noise: Vec::new(), fault: None };
     if let Err(fault) = wire.send(request(id, method)).await {
         outcome.fault = Some(fault);

@@ -13,7 +13,7 @@ use crate::model::{Era, Fault, FaultKind, Phase};
 use crate::net::peer::{Peer, Reply};
 
 /// A socket in `directory` behind which `peer` stands.
-fn socket_to(peer: &Peer, directory: &Path) -> PathBuf {
+pub(in crate::mcp::transport::http) fn socket_to(peer: &Peer, directory: &Path) -> PathBuf {
     let path = directory.join("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let address = peer.url("/").socket_addrs(|| None).unwrap()[0];
@@ -29,7 +29,7 @@ fn socket_to(peer: &Peer, directory: &Path) -> PathBuf {
     path
 }
 
-fn over(socket: &Path) -> HttpTarget {
+pub(in crate::mcp::transport::http) fn over(socket: &Path) -> HttpTarget {
     HttpTarget {
         socket: Some(socket.to_path_buf()),
         ..target("http://localhost/other".parse().unwrap())

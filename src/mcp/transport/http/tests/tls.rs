@@ -13,7 +13,7 @@ use crate::model::FaultKind;
 use crate::net::peer::{Peer, Reply, answer, head};
 
 /// A server that completes TLS handshakes with this certificate and answers one request each.
-fn tls_server(certificate: &'static [u8]) -> Url {
+pub(in crate::mcp::transport::http) fn tls_server(certificate: &'static [u8]) -> Url {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("../testdata/key.pem")).unwrap();

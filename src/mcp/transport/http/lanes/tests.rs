@@ -1,1 +1,0 @@
-//! Lanes against real sockets.

@@ -1,0 +1,211 @@
+//! Lanes against real sockets: what an ordinary call would send and say is sent and said here.
+
+mod connections;
+mod faults;
+mod renewals;
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::HttpWire;
+use super::super::tests::{legacy, modern};
+use super::{Came, Ended, Happened, Lanes};
+use crate::mcp::repeat::request::{FIRST_ID, Request};
+use crate::mcp::wire::{Arrival, Frame, FrameKind, Wire as _};
+use crate::model::{Fault, FaultKind, JsonObject};
+use crate::net::peer::{EVENTS, Heard, Peer, Reply, chunk, head};
+use crate::util::clock::{Clock as _, SystemClock};
+
+const LIMIT: Duration = Duration::from_hours(1);
+
+async fn lanes_of(wire: &HttpWire, count: usize) -> Lanes {
+    let request = Request::new("echo", &JsonObject::new());
+    wire.lanes("echo", request, count, LIMIT).await.unwrap().unwrap()
+}
+
+/// A result for whatever was asked.
+fn result(heard: &Heard) -> Reply {
+    let id = heard.id();
+    Reply::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
+}
+
+/// The next call that ends.
+async fn ended(lanes: &mut Lanes) -> Ended {
+    loop {
+        match poll_fn(|cx| lanes.poll(cx)).await {
+            Happened::Ended(ended) => return ended,
+            Happened::Free => {}
+            Happened::Over(fault) => panic!("over: {fault}"),
+        }
+    }
+}
+
+/// Sends a call as soon as there is a lane for it.
+async fn send(lanes: &mut Lanes, ticket: u64) {
+    while !lanes.has_idle() || !lanes.send(ticket, "{}", b"", SystemClock.now()) {
+        match poll_fn(|cx| lanes.poll(cx)).await {
+            Happened::Free => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn call(lanes: &mut Lanes, ticket: u64) -> Result<Came, Fault> {
+    send(lanes, ticket).await;
+    let ended = ended(lanes).await;
+    assert_eq!(ended.ticket, ticket);
+    ended.came
+}
+
+#[tokio::test]
+async fn each_lane_has_one_connection_for_all_its_calls() {
+    let peer = Peer::start(|_, heard| result(heard)).await;
+    let mut lanes = lanes_of(&legacy(&peer), 3).await;
+    for round in 0..4 {
+        for lane in 0..3 {
+            assert!(lanes.send(round * 3 + lane, r#"{"a":1}"#, b"", SystemClock.now()));
+        }
+        assert!(!lanes.has_idle() && lanes.is_busy());
+        for _ in 0..3 {
+            let ended = ended(&mut lanes).await;
+            let came = ended.came.unwrap();
+            assert!(came.plain && ended.bytes_out > 100 && ended.bytes_in > 50);
+            let answer: Value = serde_json::from_slice(lanes.answer(came)).unwrap();
+            assert_eq!(answer["result"], json!({ "content": [] }));
+        }
+    }
+    let heard = peer.heard();
+    let mut connections: Vec<_> = heard.iter().map(|heard| heard.connection).collect();
+    connections.sort_unstable();
+    assert_eq!(connections, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+    assert_eq!(heard[0].id(), json!(FIRST_ID));
+    let asked: Value = serde_json::from_str(&heard[5].body).unwrap();
+    assert_eq!(asked["params"], json!({ "name": "echo", "arguments": { "a": 1 } }));
+    assert_eq!(lanes.doubts(), [] as [&str; 0]);
+}
+
+/// What an ordinary call of the same tool is asked with.
+async fn ordinary(wire: &HttpWire, headers: Vec<(String, String)>) {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {} });
+    let kind = FrameKind::Request {
+        id: json!(1),
+        method: "tools/call".to_owned(),
+        name: Some("echo".to_owned()),
+        headers,
+    };
+    let frame = Frame { bytes: body.to_string().into(), call: None, kind };
+    wire.send(frame).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_headers_are_those_of_an_ordinary_call() {
+    let own = vec![("Mcp-Param-City".to_owned(), "Zürich".to_owned())];
+    for era in [legacy as fn(&Peer) -> HttpWire, modern] {
+        let peer = Peer::start(|_, heard| result(heard)).await;
+        let wire = era(&peer);
+        ordinary(&wire, own.clone()).await;
+        let mut lanes = lanes_of(&wire, 1).await;
+        let is_modern = peer.heard()[0].header("mcp-method").is_some();
+        let lines = Lanes::own_headers(&own).unwrap();
+        let lines = if is_modern { &lines[..] } else { b"" };
+        assert!(lanes.send(0, "{}", lines, SystemClock.now()));
+        ended(&mut lanes).await.came.unwrap();
+        let heard = peer.heard();
+        let [mut expected, mut sent] = [heard[0].headers.clone(), heard[1].headers.clone()];
+        // An answer that has to be unpacked is none of this transport's business.
+        assert_eq!(expected.remove("accept-encoding").as_deref(), Some("gzip"));
+        assert!(expected.remove("content-length").is_some());
+        assert!(sent.remove("content-length").is_some());
+        assert_eq!(sent, expected);
+        assert_eq!(heard[1].line(), heard[0].line());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
+    let peer = Peer::start(|_, heard| {
+        let id = heard.id();
+        Reply::events(&format!(
+            ": hello\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\n\n\
+             data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n\n\
+             data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[]}}}}\n\n\
+             data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/after\"}}\n\n"
+        ))
+    })
+    .await;
+    let wire = legacy(&peer);
+    let mut lanes = lanes_of(&wire, 1).await;
+    for ticket in 0..2 {
+        let came = call(&mut lanes, ticket).await.unwrap();
+        assert!(came.plain);
+        for method in ["notifications/message", "ping", "notifications/after"] {
+            match wire.receive().await {
+                Arrival::Message { bytes, .. } => {
+                    assert!(String::from_utf8_lossy(&bytes).contains(method));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(peer.heard().iter().all(|heard| heard.connection == 0));
+    assert_eq!(lanes.doubts(), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_on_after_its_answer_costs_its_connection() {
+    let peer = Peer::start(|n, heard| {
+        if n > 0 {
+            return result(heard);
+        }
+        let id = heard.id();
+        let answer = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n\n");
+        Reply::Hang([head("200 OK", &EVENTS), chunk(&answer).into_bytes()].concat())
+    })
+    .await;
+    let mut lanes = lanes_of(&legacy(&peer), 1).await;
+    assert!(call(&mut lanes, 0).await.unwrap().plain);
+    assert!(!lanes.has_idle());
+    assert!(lanes.expire(lanes.soonest().unwrap()).is_none());
+    assert!(call(&mut lanes, 1).await.unwrap().plain);
+    assert_eq!(peer.heard()[1].connection, 1);
+    assert!(lanes.doubts()[0].contains("event streams that went on"), "{:?}", lanes.doubts());
+}
+
+#[tokio::test]
+async fn what_is_no_plain_answer_is_left_to_be_read() {
+    let peer = Peer::start(|n, heard| {
+        let id = heard.id();
+        Reply::json(match n {
+            0 => format!("{{\n \"jsonrpc\": \"2.0\",\n \"id\": {id}, \"result\": {{}} }}"),
+            1 => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"isError":true}}}}"#),
+            _ => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#),
+        })
+    })
+    .await;
+    let mut lanes = lanes_of(&legacy(&peer), 1).await;
+    for (ticket, part) in ["result", "isError", "error"].iter().enumerate() {
+        let came = call(&mut lanes, ticket as u64).await.unwrap();
+        assert!(!came.plain);
+        assert!(String::from_utf8_lossy(lanes.answer(came)).contains(part));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_abandoned_is_told_once() {
+    let peer = Peer::start(|_, _| Reply::Hang(Vec::new())).await;
+    let mut lanes = lanes_of(&legacy(&peer), 2).await;
+    send(&mut lanes, 7).await;
+    let told: Vec<_> = lanes.abandon().into_iter().map(|(ticket, _)| ticket).collect();
+    assert_eq!((told, lanes.is_busy()), (vec![7], false));
+}
+
+#[track_caller]
+fn is_fault(came: Result<Came, Fault>, kind: FaultKind, part: &str) -> Fault {
+    let fault = came.unwrap_err();
+    assert_eq!(fault.kind(), kind, "{fault:?}");
+    let text = format!("{} {:?}", fault.message(), fault.detail_lines());
+    assert!(text.contains(part), "'{part}' is not in: {text}");
+    fault
+}
