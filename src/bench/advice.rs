@@ -16,6 +16,8 @@ const FAR: u32 = 10;
 /// Deviations from the median, in medians of all deviations, beyond which a duration is an outlier
 /// (a modified z-score of 10).
 const OUTLYING: f64 = 14.826;
+/// More than one of so many are no outliers: the tool has another way of answering.
+const FEW: u64 = 10;
 
 /// All that is to be said about a run.
 pub fn of(report: &Report) -> Vec<String> {
@@ -180,7 +182,8 @@ pub fn outlying(times: &Durations) -> u64 {
     // Classes are as wide as a thousandth: nothing can be told apart below that.
     let spread = middle.map_or(0.0, |(deviation, _)| *deviation).max(median / 1_000.0);
     let far = |(deviation, _): &&(f64, u64)| *deviation > OUTLYING * spread;
-    deviations.iter().filter(far).map(|(_, count)| count).sum()
+    let many: u64 = deviations.iter().filter(far).map(|(_, count)| count).sum();
+    if many > times.count() / FEW { 0 } else { many }
 }
 
 fn outliers(target: &TargetReport) -> Option<String> {

@@ -43,18 +43,6 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The whole load of a plan.
-    pub fn new(
-        plan: Plan,
-        clock: Arc<dyn Clock>,
-        control: Control,
-        arguments: Box<dyn Arguments>,
-    ) -> Self {
-        let mut driver = Self::idle(clock, &control, arguments);
-        driver.enter(&shared(plan, &control, &Watch::default(), vec![driver.runner(1.0)]), 0);
-        driver
-    }
-
     /// A load that has nothing to do before it enters a course.
     pub(super) fn idle(
         clock: Arc<dyn Clock>,
@@ -95,11 +83,6 @@ impl Driver {
     /// What was metered so far, to be looked at while the run goes on.
     pub fn meter(&self) -> Arc<Mutex<Meter>> {
         Arc::clone(&self.meter)
-    }
-
-    /// Whether a stop rule ended it.
-    pub fn is_aborted(&self) -> bool {
-        self.on_course().is_aborted()
     }
 
     /// The arguments of the call with this number.

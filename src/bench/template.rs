@@ -44,8 +44,8 @@ enum Part {
     /// Exactly one placeholder: the value has its type.
     Made(Placeholder),
     Text(Vec<Piece>),
-    List(Vec<Part>),
-    Object(Vec<(String, Part)>),
+    List(Vec<Self>),
+    Object(Vec<(String, Self)>),
 }
 
 /// An object with placeholders.

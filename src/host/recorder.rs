@@ -116,6 +116,15 @@ pub trait Recorder: Send + Sync {
     /// Why the record could not be written.
     fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError>;
 
+    /// Writes the one outcome of many calls, whose number stands for the attempts. It is no part of
+    /// statistics: nobody used the tool.
+    ///
+    /// # Errors
+    /// Why the record could not be written.
+    fn outcome_of_many(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
+        self.outcome(outcome)
+    }
+
     /// Whether it keeps arguments and results, so that it is told them.
     fn keeps_exchanges(&self) -> bool {
         false

@@ -66,6 +66,42 @@ impl RecorderSet {
         value
     }
 
+    fn audited(
+        &self,
+        now: Duration,
+        result: &str,
+        outcome: &Outcome<'_>,
+    ) -> Result<(), RecordError> {
+        let Some(audit) = &self.kept.audit else { return Ok(()) };
+        let questions = outcome
+            .questions
+            .iter()
+            .map(|asked| QuestionRow { kind: asked.kind, verdict: asked.verdict.as_str() });
+        let questions: Vec<QuestionRow> = questions.collect();
+        let row = OutcomeRow {
+            call: &outcome.call_id.0,
+            parent: outcome.parent.map(|id| id.0.as_str()),
+            pid: self.pid,
+            user: self.user.as_deref(),
+            tool: outcome.tool,
+            server: outcome.server,
+            result,
+            message: outcome.message,
+            duration: outcome.duration,
+            attempts: outcome.attempts,
+            bytes: outcome.result_bytes,
+            questions: &questions,
+            refused: outcome.refused.map(|refused| RefusedRow {
+                source: refused.source.as_str(),
+                session: refused.session,
+                arguments: refused.arguments,
+            }),
+        };
+        let written = audit.outcome(now, &row);
+        self.tell(audit.take_notes());
+        written.map_err(|error| failed("audit log", error))
+    }
+
     fn tell(&self, notes: Vec<String>) {
         for text in notes {
             self.events.emit(Event::Warning { text });
@@ -96,35 +132,7 @@ impl Recorder for RecorderSet {
     fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
         let now = self.clock.unix();
         let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
-        let audited = self.kept.audit.as_ref().map_or(Ok(()), |audit| {
-            let questions = outcome
-                .questions
-                .iter()
-                .map(|asked| QuestionRow { kind: asked.kind, verdict: asked.verdict.as_str() });
-            let questions: Vec<QuestionRow> = questions.collect();
-            let row = OutcomeRow {
-                call: &outcome.call_id.0,
-                parent: outcome.parent.map(|id| id.0.as_str()),
-                pid: self.pid,
-                user: self.user.as_deref(),
-                tool: outcome.tool,
-                server: outcome.server,
-                result,
-                message: outcome.message,
-                duration: outcome.duration,
-                attempts: outcome.attempts,
-                bytes: outcome.result_bytes,
-                questions: &questions,
-                refused: outcome.refused.map(|refused| RefusedRow {
-                    source: refused.source.as_str(),
-                    session: refused.session,
-                    arguments: refused.arguments,
-                }),
-            };
-            let written = audit.outcome(now, &row);
-            self.tell(audit.take_notes());
-            written.map_err(|error| failed("audit log", error))
-        });
+        let audited = self.audited(now, result, outcome);
         // A refused call says nothing about how the tool performs.
         let counted =
             self.kept.spool.as_ref().filter(|_| outcome.attempts > 0).map_or(Ok(()), |spool| {
@@ -142,6 +150,11 @@ impl Recorder for RecorderSet {
                 written.map_err(|error| failed("statistics", error))
             });
         audited.and(counted)
+    }
+
+    fn outcome_of_many(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
+        let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
+        self.audited(self.clock.unix(), result, outcome)
     }
 
     fn keeps_exchanges(&self) -> bool {

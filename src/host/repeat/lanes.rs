@@ -32,7 +32,7 @@ pub(super) struct Lanes {
     provider: Arc<dyn ToolProvider>,
     order: Order,
     /// What calls that have ended left for later ones.
-    idle: Vec<Box<Lane>>,
+    idle: Vec<Lane>,
     /// Answers that were read.
     read: u64,
 }
@@ -52,7 +52,7 @@ struct Ended {
     /// When a limit fired; else it ended when that is noticed.
     at: Option<Instant>,
     result: Result<ToolResult, Fault>,
-    lane: Box<Lane>,
+    lane: Lane,
 }
 
 impl Lanes {
@@ -61,12 +61,12 @@ impl Lanes {
     }
 
     /// A lane for these arguments, which ends with `run`.
-    fn lane(&mut self, arguments: &Arc<Payload>, run: &CancellationToken) -> Box<Lane> {
+    fn lane(&mut self, arguments: &Arc<Payload>, run: &CancellationToken) -> Lane {
         let mut lane = self.idle.pop().unwrap_or_else(|| {
             let call =
                 ToolCall { name: self.order.tool.clone(), arguments: arguments.object.clone() };
             let context = ToolContext { cancel: run.child_token(), ..self.order.context.clone() };
-            Box::new(Lane { context, call, payload: Some(Arc::clone(arguments)) })
+            Lane { context, call, payload: Some(Arc::clone(arguments)) }
         });
         if lane.context.cancel.is_cancelled() {
             lane.context.cancel = run.child_token();
@@ -157,7 +157,10 @@ impl Repeater for Lanes {
             };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Ok(give_up(load, open)),
+                () = cancel.cancelled() => {
+                    give_up(load, open);
+                    return Ok(());
+                }
                 Some(ended) = flying.next() => {
                     let Ended { ticket, sent, at, result, lane } = ended;
                     let at = at.unwrap_or_else(|| load.now());
@@ -169,7 +172,8 @@ impl Repeater for Lanes {
                 () = news.notified() => {}
                 () = wait(&mut pacer, until.map(|(moment, _)| moment)) => {
                     if until.is_some_and(|(moment, last)| last && load.now() >= moment) {
-                        return Ok(give_up(load, open));
+                        give_up(load, open);
+                        return Ok(());
                     }
                 }
             }

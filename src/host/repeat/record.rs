@@ -61,7 +61,7 @@ impl RunRecord {
     /// answered (`ok`) and how many were not. Returns what is wrong with the record.
     pub fn close(mut self, made: u64, ok: u64, failed: u64) -> Vec<String> {
         let words = format!("{made} calls: {ok} answered, {failed} failed");
-        let written = self.host.recorder.outcome(&Outcome {
+        let written = self.host.recorder.outcome_of_many(&Outcome {
             call_id: &self.call_id,
             parent: None,
             tool: &self.tool.definition.name.full(),
@@ -69,8 +69,7 @@ impl RunRecord {
             failure: (ok == 0 && failed > 0).then_some(FaultKind::Tool),
             message: Some(&words),
             duration: self.host.clock.now().saturating_duration_since(self.started),
-            // No attempt of a call: what is recorded is no use of the tool by anybody.
-            attempts: 0,
+            attempts: u32::try_from(made).unwrap_or(u32::MAX).max(1),
             result_bytes: 0,
             questions: &[],
             refused: None,
