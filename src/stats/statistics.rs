@@ -236,8 +236,11 @@ impl Statistics {
             Ok(changed) => {
                 self.behind = chunks == 0 && lacks(store, files)?;
                 if !self.pruned {
-                    // Whoever cannot write today lets go another time.
+                    // Nobody waits for that: what cannot be let go today is let go another time.
+                    store.set_patience(Duration::ZERO)?;
                     self.pruned = store.prune(now, self.retention).is_ok();
+                    store.set_patience(self.patience.locks)?;
+                    store::sweep(&self.place.store, now);
                 }
                 Ok(changed)
             }

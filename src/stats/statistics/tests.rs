@@ -128,7 +128,8 @@ fn files_that_were_folded_are_removed_when_nobody_writes_them_any_more() {
         room.call("a", call, "ok", 5);
     }
     let spooled = |room: &Room| {
-        room.names().into_iter().filter(|name| name.ends_with(".spool")).collect::<Vec<_>>()
+        let is_spool = |name: &String| Path::new(name).extension().is_some_and(|e| e == "spool");
+        room.names().into_iter().filter(is_spool).collect::<Vec<_>>()
     };
     assert!(spooled(&room).len() > 3);
     let mut statistics = room.statistics();
@@ -325,6 +326,21 @@ fn a_damaged_store_is_moved_away_and_told_once() {
         let (summary, notes) = room.read();
         assert_eq!((calls(&summary), notes.len()), (51, 0), "{what}");
     }
+}
+
+#[test]
+fn what_a_killed_process_left_is_swept_up() {
+    let room = Room::new();
+    room.call("a", 5, "ok", 5);
+    let left = room.root.path().join(".stats.db.new-1");
+    std::fs::write(&left, "x").unwrap();
+    std::fs::write(room.root.path().join(".other.new-1"), "x").unwrap();
+    // This test's files were made just now by the clock of the system.
+    room.statistics().refresh(now()).unwrap();
+    assert!(left.exists(), "somebody may be making it");
+    room.statistics().refresh(Duration::from_secs(4_000_000_000)).unwrap();
+    assert!(!left.exists());
+    assert_eq!(room.names().iter().filter(|name| name.starts_with('.')).count(), 1);
 }
 
 #[test]

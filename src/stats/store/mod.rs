@@ -16,7 +16,7 @@ use crate::model::Fault;
 use crate::util::append::Location;
 use crate::util::database;
 
-pub(super) use open::{Found, look, move_aside, open};
+pub(super) use open::{Found, look, move_aside, open, sweep};
 pub(super) use query::{Grain, Sink};
 
 /// An open store.

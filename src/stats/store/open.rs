@@ -124,6 +124,13 @@ pub(in crate::stats) fn move_aside(
     Ok(Some(target))
 }
 
+/// Removes what killed processes left of making a store.
+pub(in crate::stats) fn sweep(store: &Location, now: Duration) {
+    if let Ok(Some(place)) = place(store) {
+        place.sweep(now);
+    }
+}
+
 /// Where the store is; `None` without a directory.
 fn place(store: &Location) -> Result<Option<Place>, Trouble> {
     let Some(name) = store.path.file_name() else {

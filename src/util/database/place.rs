@@ -17,6 +17,9 @@ use rustix::io::Errno;
 use super::connect;
 use crate::util::ids::{Ids as _, RandomIds};
 
+/// How long making a file takes at most.
+const DRAFTING: Duration = Duration::from_mins(1);
+
 /// The directory of a file, open, and the name in it.
 #[derive(Debug)]
 pub struct Place {
@@ -120,9 +123,7 @@ impl Place {
         fn words(error: impl Display) -> String {
             error.to_string()
         }
-        let mut name = OsString::from(".");
-        name.push(&self.name);
-        name.push(format!(".new-{}", RandomIds.next()));
+        let name = self.draft(&RandomIds.next());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         let system = |errno: Errno| words(io::Error::from(errno));
@@ -141,6 +142,36 @@ impl Place {
         linked?;
         // The name itself has to survive a power cut too.
         rustix::fs::fsync(&self.directory).map_err(system)
+    }
+
+    /// Removes what was left of making a file by a process that was killed: drafts that nobody
+    /// changed for a minute. `now` is the time since the Unix epoch.
+    pub fn sweep(&self, now: Duration) {
+        use std::os::unix::ffi::OsStrExt as _;
+        let beginning = self.draft("");
+        // Whatever cannot be looked at or removed stays for the next time.
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.directory) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if !name.to_bytes().starts_with(beginning.as_bytes()) {
+                continue;
+            }
+            let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            let old = |changed: i64| {
+                now.saturating_sub(Duration::from_secs(changed.unsigned_abs())) > DRAFTING
+            };
+            if stat.is_ok_and(|stat| old(stat.st_mtime)) {
+                let _gone = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+            }
+        }
+    }
+
+    /// The name under which a file is made.
+    fn draft(&self, identity: &str) -> OsString {
+        let mut name = OsString::from(".");
+        name.push(&self.name);
+        name.push(format!(".new-{identity}"));
+        name
     }
 
     /// How changes are kept until they are in the file: a log beside it needs shared memory, which
