@@ -41,6 +41,11 @@ pub struct BenchArgs {
     /// Send the arguments as they are
     #[arg(long)]
     pub no_validate: bool,
+    /// Read one answer of so many whole and check it against the tool's output schema; 1 is every
+    /// answer. Of the others only whether they say no
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with = "no_validate")]
+    pub check_every: Option<u64>,
 
     /// Make so many calls
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
@@ -130,10 +135,14 @@ const SEVERAL: &str = "Several tools";
 const JUDGING: &str = "Judging and keeping";
 
 const EXAMPLES: &str = "\
+Arguments may differ from call to call:
+  {{seq}}  {{int 1 100}}  {{float 0 1}}  {{pick a b c}}  {{uuid}}  {{word}}  {{now}}
+
 Examples:
   toolhost bench demo-echo message=hi                 one call after the other
   toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
   toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes
+  toolhost bench demo-add a={{seq}} b:=1              other arguments each time
   toolhost bench old-search q=x --vs new-search       which one is faster?
   toolhost bench demo-echo message=hi --fail-if 'p99>50ms'   for a CI job";
 

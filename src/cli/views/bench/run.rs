@@ -1,7 +1,7 @@
 //! How a run was made, for people: the load, its bounds and its end, and how well it was made.
 
 use super::words;
-use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS};
+use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS, Sharing};
 use crate::bench::report::{Ending, Report};
 use crate::cli::output::Label;
 use crate::util::units::show_duration;
@@ -25,7 +25,10 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
 }
 
 fn bound(report: &Report) -> Fact {
-    let bounds = words::bounds(&report.plan);
+    let mut bounds = words::bounds(&report.plan);
+    if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Turns { .. }) {
+        bounds.push_str(" for each");
+    }
     let nobody_said = Bounds { requests: Some(REQUESTS), duration: Some(DURATION) };
     let said = if report.plan.until == nobody_said {
         format!("{bounds} (the default; -n and --duration set others)")

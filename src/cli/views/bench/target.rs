@@ -8,6 +8,8 @@ use crate::bench::report::{Report, Slice, TargetReport};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::{show_duration, show_size};
 
+/// Below that nothing was connected to.
+const NOTICEABLE: Duration = Duration::from_micros(100);
 /// Cells of a line over time.
 const LINE: usize = 40;
 
@@ -99,7 +101,8 @@ fn failures(target: &TargetReport, width: Option<usize>) -> Page {
 fn facts(target: &TargetReport) -> Vec<(&'static str, Label, String)> {
     let mut facts = Vec::new();
     let mut cold = Vec::new();
-    if let Some(connect) = target.cold.connect {
+    // A server that another tool was found at is there already.
+    if let Some(connect) = target.cold.connect.filter(|connect| *connect >= NOTICEABLE) {
         cold.push(format!("connecting took {}", show_duration(connect)));
     }
     if let Some(first) = target.cold.first_call {
