@@ -6,7 +6,8 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::{shape, target, words};
+use super::shape::{self, Spread};
+use super::{target, words};
 use crate::bench::meter::Meter;
 use crate::bench::plan::{Bounds, Plan, Sharing};
 use crate::bench::watch::{Phase, Watch};
@@ -21,6 +22,8 @@ const NAME: usize = 16;
 const WIDE: usize = 60;
 /// The most cells that show the rate over time.
 const LONGEST_COURSE: usize = 40;
+/// Cells that show how the times are spread.
+const SHAPE: usize = 24;
 /// Kinds of failures that are told apart while it runs.
 const KINDS: usize = 3;
 
@@ -142,7 +145,7 @@ impl SeenTarget {
                 _ => None,
             },
             rates: target::rates(meter.timeline(), elapsed),
-            spread: shape::spread(times, 24).map(|spread| spread.line()).unwrap_or_default(),
+            spread: shape::spread(times, SHAPE).as_ref().map(Spread::line).unwrap_or_default(),
             ends: times.min().zip(times.quantile(0.999)),
         }
     }

@@ -119,7 +119,7 @@ fn figure(statistic: Statistic, value: f64) -> String {
     if statistic == Statistic::Throughput {
         return format!("{}/s", super::words::per_second(value));
     }
-    show_duration(Duration::from_secs_f64((value / 1e9).clamp(0.0, 1e9)))
+    Duration::try_from_secs_f64(value / 1e9).map_or_else(|_| "-".to_owned(), show_duration)
 }
 
 /// What was asked of the run with `--fail-if`, and what came of it.
