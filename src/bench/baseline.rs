@@ -267,7 +267,9 @@ pub fn against(
     let mut warnings = circumstances(saved, report, environment);
     let mut targets = Vec::new();
     for (at, target) in report.targets.iter().enumerate() {
-        let same = saved.targets.iter().find(|saved| saved.tool == target.tool);
+        // The same place first: a tool may stand against itself.
+        let mut placed = saved.targets.get(at).into_iter().chain(&saved.targets);
+        let same = placed.find(|saved| saved.tool == target.tool);
         let only = match (saved.targets.as_slice(), report.targets.len()) {
             ([only], 1) => Some(only),
             _ => None,

@@ -140,12 +140,12 @@ pub fn compare(report: &Report) -> Vec<Comparison> {
     if report.rounds.is_empty() {
         return Vec::new();
     }
-    let stretches = |target: usize| {
-        Stretches::of(report.rounds.iter().filter_map(|round| round.turns.get(target)))
-    };
-    let first = stretches(0);
     let compared = |(at, other): (usize, &TargetReport)| {
-        let second = stretches(at + 1);
+        // A round that was broken off says nothing about those that had no turn in it.
+        let both = || report.rounds.iter().filter(move |round| round.turns.len() > at + 1);
+        let stretches =
+            |target: usize| Stretches::of(both().filter_map(move |round| round.turns.get(target)));
+        let (first, second) = (stretches(0), stretches(at + 1));
         let a = Side { response: &reference.response, throughput: first.throughput(), of: &first };
         let b = Side { response: &other.response, throughput: second.throughput(), of: &second };
         let asked = Asked {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::plan::{Arrivals, Model, Over};
+use super::plan::{Arrivals, Model, Over, Sharing};
 use super::report::{Report, Slice, TargetReport};
 use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
@@ -23,7 +23,7 @@ const LATENESS: f64 = 0.1;
 const LONG_TAIL: f64 = 10.0;
 /// A first call so many times the median was a cold one.
 const COLD: f64 = 10.0;
-/// Below this, a call takes no longer than the machine needs to wake up two processes.
+/// Below this, what a machine needs to wake up two processes is a good part of a call.
 const WIRE: Duration = Duration::from_micros(200);
 /// Medians of the ends of a run that differ by this factor mean that something changed.
 const CHANGED: f64 = 1.5;
@@ -51,6 +51,12 @@ fn of_target(report: &Report, target: &TargetReport) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(failures(target));
     if target.ok == 0 {
+        return said;
+    }
+    if report.targets.len() > 1 && report.plan.sharing == Sharing::Mixed {
+        said.extend(part(report, target));
+        said.extend(change(target));
+        said.extend(tail(target));
         return said;
     }
     said.extend(match &report.plan.model {
@@ -88,6 +94,25 @@ fn failures(target: &TargetReport) -> Option<String> {
     })
 }
 
+/// Of what was in flight at once for several tools: how much was for this one.
+fn part(report: &Report, target: &TargetReport) -> Option<String> {
+    let busy = |target: &TargetReport| {
+        let mean = target.service.mean().unwrap_or_default().as_secs_f64();
+        let failed = target.failed.mean().unwrap_or_default().as_secs_f64();
+        mean * float(target.service.count()) + failed * float(target.failed.count())
+    };
+    let all: f64 = report.targets.iter().map(busy).sum();
+    let middle = target.service.quantile(0.5)?;
+    (all > 0.0).then(|| {
+        format!(
+            "{:.0}% of the time in flight was spent on its {} calls ({} each, median).",
+            busy(target) / all * 100.0,
+            target.requests,
+            show_duration(middle)
+        )
+    })
+}
+
 fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<String> {
     let Some(mean) = target.service.mean() else { return Vec::new() };
     let middle = target.service.quantile(0.5).unwrap_or(mean);
@@ -106,8 +131,8 @@ fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<Str
         ));
     } else if concurrency == 1 {
         let where_ = if middle < WIRE {
-            "which is near what waking up another process takes: the exchange itself, not the \
-             tool's work"
+            "so short that handing the call over and waking up whoever waits for it is a good \
+             part of it"
         } else {
             "spent by the tool and on the way to it and back"
         };
@@ -126,6 +151,14 @@ fn closed(report: &Report, target: &TargetReport, concurrency: usize) -> Vec<Str
             rate(target.throughput),
             (concurrency / 2).max(1)
         ));
+        let quickest = target.service.min().unwrap_or(middle);
+        if concurrency >= 4 && ratio(middle, quickest) > float_len(concurrency) / 2.0 {
+            said.push(format!(
+                "The quickest call took {}, so most of the median looks like waiting behind other \
+                 calls.",
+                show_duration(quickest)
+            ));
+        }
     }
     said
 }

@@ -29,7 +29,7 @@ fn one_call_at_a_time_is_limited_by_latency() {
         &steady(5_000),
         "Latency limits it: one call at a time, each takes 5.01 ms (median), spent",
     );
-    says(&steady(60), "near what waking up another process takes");
+    says(&steady(60), "so short that handing the call over");
 }
 
 #[test]
@@ -39,6 +39,9 @@ fn many_at_once_are_limited_by_the_tool_and_it_is_told_how_to_find_out_why() {
     report.targets[0].throughput = 1_990.0;
     says(&report, "all 10 calls in flight were waiting for it, 5.01 ms each");
     says(&report, "-c 5");
+    assert!(!read(&report).join(" ").contains("waiting behind"));
+    report.targets[0].service.record(Duration::from_micros(600));
+    says(&report, "The quickest call took 600 µs, so most of the median looks like waiting");
 }
 
 #[test]
@@ -114,6 +117,18 @@ fn tails_cold_starts_and_changes_are_told() {
     says(&report, "reaching the tool took 300 ms and the first call 20 ms, 317 times a warm one");
     let slower = (0..2_000).map(|n| Duration::from_micros(if n < 1_000 { 1_000 } else { 3_000 }));
     says(&super::super::fixtures::report(vec![target("a", slower)]), "It became slower");
+}
+
+#[test]
+fn tools_that_share_a_load_are_told_by_their_part_of_it() {
+    let times = |micros| (0..300).map(move |_| Duration::from_micros(micros));
+    let report = report(vec![target("a", times(1_000)), target("b", times(3_000))]);
+    let said = read(&report);
+    assert_eq!(
+        said[1],
+        "b: 75% of the time in flight was spent on its 300 calls (3 ms each, median)."
+    );
+    assert!(!said.join(" ").contains("Latency limits it"), "{said:?}");
 }
 
 #[test]

@@ -40,9 +40,6 @@ const ENOUGH: u64 = 60;
 /// Shapes on a line at most.
 const SHAPES: usize = 16;
 
-/// What the axis of times is.
-const AXIS: &str = "since the first counted call";
-
 const STYLE: &str = "<style>\
 text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#24292f}.paper{fill:#fff}\
 .title{font-size:20px;font-weight:600}.sub{font-size:13px;fill:#57606a}\
@@ -113,6 +110,22 @@ fn load(report: &Report) -> String {
     format!("{calls} calls in {} · {how}", show_duration(report.elapsed))
 }
 
+/// When the last of the timelines ends. Targets that take turns have each a time of their own.
+fn horizon(report: &Report) -> Duration {
+    let ends = report.targets.iter().filter_map(|target| target.timeline.last());
+    let last = ends.map(|slice| slice.from + slice.lasting).max().unwrap_or(report.elapsed);
+    last.min(report.elapsed)
+}
+
+/// What the axis of times is.
+fn axis(report: &Report) -> &'static str {
+    if report.rounds.is_empty() {
+        "since the first counted call"
+    } else {
+        "each tool's own turns, one after the other"
+    }
+}
+
 /// The panel of times: the median, and bands from it up to p95 and p99.
 fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
     canvas.text((28.0, TOP - 18.0), "head", "Latency over time");
@@ -125,13 +138,14 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
     let low = seen(0.5).fold(f64::INFINITY, f64::min);
     let high = seen(0.99).fold(0.0, f64::max);
     let y = Scale::logarithmic(low, high, BOTTOM, TOP);
-    let x = Scale::linear(report.elapsed.as_secs_f64(), LEFT, RIGHT);
+    let x = Scale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
     for mark in y.marks() {
         let place = y.place(mark);
         canvas.line((LEFT, place), (RIGHT, place), "grid");
         canvas.text((LEFT - 8.0, place + 4.0), "tick end", &shown(mark));
     }
-    time_axis(canvas, &x, BOTTOM, failures_of(targets) == 0);
+    let named = (failures_of(targets) == 0).then(|| axis(report));
+    time_axis(canvas, &x, BOTTOM, named);
     if drawn.iter().all(|response| response.count() == 0) {
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
@@ -145,7 +159,7 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
         let points = joined(&target.timeline);
         let line = |share: f64| -> Vec<(f64, f64)> {
             let point = |(middle, response): &(Duration, Durations)| {
-                let middle = (*middle).min(report.elapsed).as_secs_f64();
+                let middle = (*middle).min(horizon(report)).as_secs_f64();
                 Some((x.place(middle), y.place(seconds(response, share)?)))
             };
             points.iter().filter_map(point).collect()
@@ -199,7 +213,7 @@ fn halfway(from: Duration, to: Duration) -> Duration {
     (from + to) / 2
 }
 
-fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: bool) {
+fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: Option<&str>) {
     canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
     for mark in x.marks() {
         let place = x.place(mark);
@@ -207,14 +221,14 @@ fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: bool) {
         let text = if mark == 0.0 { "0 s".to_owned() } else { shown(mark) };
         canvas.text((place, bottom + 19.0), "tick mid", &text);
     }
-    if named {
-        canvas.text((f64::midpoint(LEFT, RIGHT), bottom + 37.0), "unit mid", AXIS);
+    if let Some(name) = named {
+        canvas.text((f64::midpoint(LEFT, RIGHT), bottom + 37.0), "unit mid", name);
     }
 }
 
 /// Calls that failed in each slice, a row for each target that has any.
 fn rows_of_failures(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
-    let x = Scale::linear(report.elapsed.as_secs_f64(), LEFT, RIGHT);
+    let x = Scale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
     let mut bottom = BOTTOM + 28.0;
     let failing = targets.iter().enumerate().filter(|(_, target)| failures(&target.timeline) > 0);
     for (at, target) in failing {
@@ -240,7 +254,7 @@ fn rows_of_failures(canvas: &mut Canvas, report: &Report, targets: &[&TargetRepo
     }
     if bottom > BOTTOM + 28.0 {
         let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text((middle, bottom + 16.0), "unit mid", AXIS);
+        canvas.text((middle, bottom + 16.0), "unit mid", axis(report));
     }
 }
 

@@ -41,6 +41,18 @@ fn a_picture_is_self_contained_and_its_text_is_escaped() {
 }
 
 #[test]
+fn targets_that_took_turns_have_times_of_their_own() {
+    let mut report = two();
+    assert!(svg(&report, None).contains("since the first counted call"));
+    report.elapsed *= 2;
+    report.rounds = crate::bench::fixtures::rounds(&[4, 6], 5);
+    let picture = svg(&report, None);
+    is_sound(&picture);
+    assert!(picture.contains("each tool&#39;s own turns"));
+    assert!(picture.contains(">10 s<") && !picture.contains(">20 s<"), "no empty half");
+}
+
+#[test]
 fn nothing_and_very_little_can_be_drawn() {
     for times in [vec![], vec![Duration::ZERO], vec![Duration::from_millis(3)]] {
         is_sound(&svg(&report(vec![target("a", times)]), Some("a <title>")));
