@@ -58,7 +58,8 @@ fn ending(report: &Report) -> Option<Fact> {
 fn generator(report: &Report) -> Vec<Fact> {
     let peak: u64 = report.targets.iter().map(|target| target.peak_in_flight).sum();
     let dropped: u64 = report.targets.iter().map(|target| target.dropped).sum();
-    let Model::Open { arrivals, .. } = &report.plan.model else {
+    let plan = &report.plan;
+    let Model::Open { arrivals, .. } = &plan.model else {
         return Vec::new();
     };
     let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
@@ -71,7 +72,7 @@ fn generator(report: &Report) -> Vec<Fact> {
         words::arrivals(arrivals)
     );
     if dropped > 0 {
-        made = format!("{made}; {dropped} dropped");
+        made = format!("{made}; {dropped} {}", words::not_made(&plan.model));
     }
     if report.generator.queued > 0 {
         made = format!("{made}; {} had to wait for that", report.generator.queued);

@@ -27,7 +27,7 @@ pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>)
     let mut page = Page::default();
     let (label, said) = headline(report, target);
     page.paragraph(label, 2, &said, width);
-    page.append(failures(target, width));
+    page.append(failures(report, target, width));
     if target.ok > 0 {
         page.gap();
         page.append(times(report, target, width));
@@ -63,7 +63,7 @@ fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
 }
 
 /// What the calls became that were not answered, each kind with its first words.
-fn failures(target: &TargetReport, width: Option<usize>) -> Page {
+fn failures(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
     let mut page = Page::default();
     let all = [
         (target.ok, "answered", Label::Good),
@@ -71,7 +71,7 @@ fn failures(target: &TargetReport, width: Option<usize>) -> Page {
         (target.errors, "failed", Label::Error),
         (target.timeouts, "timed out", Label::Error),
         (target.unanswered, "without an answer when the run ended", Label::Warning),
-        (target.dropped, "dropped", Label::Warning),
+        (target.dropped, words::not_made(&report.plan.model), Label::Warning),
     ];
     let mut counts = Line::default();
     for (count, what, label) in all.into_iter().filter(|(count, ..)| *count > 0) {

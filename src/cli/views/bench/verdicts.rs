@@ -74,7 +74,7 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
         row.push(Line::of(label(ratio.verdict), ratio.verdict.word()));
         table.row(row);
     }
-    figures::indented(table.layout(width.map(|width| width.saturating_sub(2))))
+    figures::indented(&table.layout(width.map(|width| width.saturating_sub(2))))
 }
 
 /// A run against the one that was saved before, and whether it is too much worse.
