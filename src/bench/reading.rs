@@ -178,7 +178,9 @@ fn open(
     };
     let made = target.requests + target.dropped;
     let generator = &report.generator;
-    let queued = float(generator.queued) / float(made.max(1)) > MANY_QUEUED;
+    // What a queue still held when the run ended waited too.
+    let waited = generator.queued + if over == Over::Queue { target.dropped } else { 0 };
+    let queued = float(waited) / float(made.max(1)) > MANY_QUEUED;
     if over == Over::Drop && target.dropped > 0 {
         said.push(format!(
             "Saturated: {} of {made} calls found {in_flight} in flight and were dropped. The tool \

@@ -213,7 +213,7 @@ fn arguments_come_line_by_line_and_are_checked_before_the_first_call() {
         .collect();
     assert_eq!(sent, ["one", "two", "one", "two"]);
     house.room.file("wrong.jsonl", "{\"message\": \"one\"}\n{\"massage\": \"two\"}\n");
-    run("wrong.jsonl").exits(2).says(&["message", "line 2"]);
+    run("wrong.jsonl").exits(2).says(&["message", "row 2"]);
     assert_eq!(house.calls(), 4);
 }
 
@@ -257,6 +257,22 @@ fn two_tools_take_turns_and_are_compared() {
     for said in ["A  srv-echo", "B  srv-add", "B compared with A", "B/A", "in turns, 20 rounds"] {
         assert!(out.contains(said), "{said}\n{finished}");
     }
+}
+
+#[test]
+fn arguments_may_be_made_for_each_call() {
+    let house = House::new("none");
+    let words = ["bench", "srv-add", "a={{seq}}", "b:=1", "-n", "3", "--warmup", "0"];
+    house.room.with_servers(words).check().exits(0);
+    let messages = log_events(&house.room.log("srv"), "message");
+    let sent: Vec<&Value> = messages
+        .iter()
+        .filter(|message| message["method"] == "tools/call")
+        .map(|message| &message["params"]["arguments"]["a"])
+        .collect();
+    assert!(sent.len() == 3 && sent[0] != sent[1] && sent[1] != sent[2], "{sent:?}");
+    let words = ["bench", "srv-echo", "message={{nonsense}}"];
+    house.room.with_servers(words).check().exits(2).says(&["nonsense"]);
 }
 
 #[test]

@@ -41,6 +41,11 @@ pub struct BenchArgs {
     /// Send the arguments as they are
     #[arg(long)]
     pub no_validate: bool,
+    /// Read one answer of so many whole and check it against the tool's output schema; 1 is every
+    /// answer. Of the others only whether they say no
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with = "no_validate")]
+    pub check_every: Option<u64>,
 
     /// Make so many calls
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
@@ -49,7 +54,8 @@ pub struct BenchArgs {
     /// Make calls for so long, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// Keep so many calls in flight; with --rate, at most so many (1; with --rate 100)
+    /// Keep so many calls in flight; with --rate, at most so many (default 1; with --rate
+    /// 100)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
           help_heading = LOAD)]
     pub concurrency: Option<u32>,
@@ -64,7 +70,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "WHAT", value_enum, help_heading = LOAD)]
     pub over: Option<OverWord>,
     /// Make so many calls, or calls for so long, before the first one that counts; 0 for none
-    /// (a tenth of -n or of --duration)
+    /// (default a tenth of -n or of --duration)
     #[arg(long, value_name = "N|TIME", value_parser = parse::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
     /// Give a call up after this time
@@ -74,7 +80,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           help_heading = LOAD)]
     pub stop_after_failures: Option<u64>,
-    /// What is left to chance follows from this number (42)
+    /// What is left to chance follows from this number (default 42)
     #[arg(long, value_name = "N", help_heading = LOAD)]
     pub seed: Option<u64>,
 
@@ -85,7 +91,7 @@ pub struct BenchArgs {
     /// Its arguments, when they are others: one JSON object; @FILE reads a file, - standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, help_heading = SEVERAL)]
     pub vs_args: Option<String>,
-    /// With --vs: take so many turns each; at least 5 tell something (20)
+    /// With --vs: take so many turns each; at least 5 tell something (default 20)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000),
           help_heading = SEVERAL)]
     pub rounds: Option<u32>,
@@ -94,8 +100,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "'WEIGHT NAME [ARGS]'", help_heading = SEVERAL)]
     pub mix: Vec<Mixed>,
 
-    /// Exit with 8 if this is true of the run, such as 'p99>50ms', 'error_rate>1%' or
-    /// 'throughput<1000'; repeatable
+    /// Exit with 8 if this is true of the run, such as 'p99>50ms' or 'throughput<1000'; repeatable
     #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
     pub fail_if: Vec<String>,
     /// Write the report to this file as JSON
@@ -130,12 +135,17 @@ const SEVERAL: &str = "Several tools";
 const JUDGING: &str = "Judging and keeping";
 
 const EXAMPLES: &str = "\
+Arguments may differ from call to call:
+  {{seq}}  {{int 1 100}}  {{float 0 1}}  {{pick a b c}}  {{uuid}}  {{word}}  {{now}}
+
 Examples:
   toolhost bench demo-echo message=hi                 one call after the other
   toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
   toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes
+  toolhost bench demo-add a={{seq}} b:=1              other arguments each time
   toolhost bench old-search q=x --vs new-search       which one is faster?
-  toolhost bench demo-echo message=hi --fail-if 'p99>50ms'   for a CI job";
+  toolhost bench demo-echo message=hi --fail-if 'p99>50ms' --fail-if 'error_rate>1%'
+                                                      for a CI job";
 
 /// `--arrivals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,22 +1,19 @@
 //! The arguments of the calls, from the command line and from files.
 //!
-//! Owns: reading all of them before anything is started, and checking each against the tool's
-//! schema before the first call is made.
+//! Owns: reading all of them before anything is started.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::args::BenchArgs;
-use crate::bench::driver;
+use crate::bench::arguments::typed;
 use crate::bench::plan::ArgumentSource;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::context::Context;
 use crate::host::repeat::Target;
 use crate::host::request::Arguments;
 use crate::model::{Fault, JsonObject};
-use crate::provider::repeat::Payload;
 
 /// The most that is read from a file of arguments.
 const MAX_BYTES: u64 = 64 << 20;
@@ -26,8 +23,8 @@ const MAX_BYTES: u64 = 64 << 20;
 pub(super) enum Given {
     /// The same for all calls.
     One(Arguments),
-    /// One object for each call, from the beginning again after the last: the line of each.
-    Lines(Vec<(usize, JsonObject)>),
+    /// One object for each call, from the beginning again after the last.
+    Lines(Vec<JsonObject>),
 }
 
 impl Given {
@@ -43,25 +40,15 @@ impl Given {
         words(args.words.clone(), args.args.clone(), context).await.map(Self::One)
     }
 
-    /// The arguments as the tool wants them.
+    /// Where the arguments of this tool's calls come from.
     ///
     /// # Errors
-    /// What does not fit its schema.
-    pub(super) async fn of(self, target: &Target) -> Result<InTurn, Fault> {
-        let mut payloads = Vec::new();
+    /// What does not fit its schema, and placeholders that mean nothing.
+    pub(super) async fn source(self, target: &Target, seed: u64) -> Result<ArgumentSource, Fault> {
         match self {
-            Self::One(arguments) => payloads.push(Arc::new(target.payload(arguments).await?)),
-            Self::Lines(lines) => {
-                for (number, object) in lines {
-                    let payload = target.payload(Arguments::Object(object)).await;
-                    let payload = payload.map_err(|fault| {
-                        fault.hint(format!("it is line {number} of the file of --args-lines"))
-                    })?;
-                    payloads.push(Arc::new(payload));
-                }
-            }
+            Self::One(arguments) => typed(arguments, target, seed).await,
+            Self::Lines(rows) => Ok(ArgumentSource::Rows(rows)),
         }
-        Ok(InTurn(payloads))
     }
 }
 
@@ -81,7 +68,7 @@ pub(super) async fn words(
         .map_err(|error| Fault::internal(format!("cannot read the arguments: {error}")))?
 }
 
-fn lines(path: &Path) -> Result<Vec<(usize, JsonObject)>, Fault> {
+fn lines(path: &Path) -> Result<Vec<JsonObject>, Fault> {
     let named = || format!("--args-lines: '{}'", path.display());
     let refused = |why: &str| Fault::usage(format!("{}: {why}", named()));
     let size = std::fs::metadata(path).map_err(|error| refused(&error.to_string()))?.len();
@@ -92,7 +79,7 @@ fn lines(path: &Path) -> Result<Vec<(usize, JsonObject)>, Fault> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(Value::Object(object)) => found.push((index + 1, object)),
+            Ok(Value::Object(object)) => found.push(object),
             Ok(_) => {
                 let why = format!("line {} is no JSON object such as {{\"key\": 1}}", index + 1);
                 return Err(refused(&why));
@@ -106,25 +93,4 @@ fn lines(path: &Path) -> Result<Vec<(usize, JsonObject)>, Fault> {
         return Err(refused("there is no line in it"));
     }
     Ok(found)
-}
-
-/// One after the other, and from the beginning again; at least one.
-pub(super) struct InTurn(Vec<Arc<Payload>>);
-
-impl InTurn {
-    /// The same, to be written down.
-    pub(super) fn source(&self) -> ArgumentSource {
-        match self.0.as_slice() {
-            [one] => ArgumentSource::One(one.object.clone()),
-            rows => ArgumentSource::Rows(rows.iter().map(|row| row.object.clone()).collect()),
-        }
-    }
-}
-
-impl driver::Arguments for InTurn {
-    fn of(&mut self, ticket: u64) -> Arc<Payload> {
-        let count = self.0.len() as u64;
-        let at = usize::try_from(ticket % count.max(1)).unwrap_or_default();
-        Arc::clone(&self.0[at])
-    }
 }

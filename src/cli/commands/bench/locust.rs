@@ -73,7 +73,7 @@ fn target(found: &Found, servers: &[ServerSpec]) -> Result<LocustTarget, Fault> 
         url: url.to_string(),
         protocol: found.target.protocol().map(str::to_owned),
         headers: written,
-        arguments: found.arguments.source(),
+        arguments: found.source.clone(),
         weight: found.weight,
     })
 }

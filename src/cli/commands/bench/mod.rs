@@ -48,7 +48,7 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
         assembly = context.assemble(Starts::Named(&other.name, &args.server)).await?;
     }
     let abort = CancellationToken::new();
-    let found = targets::found(wanted, args, context, &assembly.host, &abort).await?;
+    let found = targets::found(wanted, args, context, &assembly.host, &abort, plan.seed).await?;
     if let Some(path) = &args.export_locust {
         return locust::write(path, &plan, &found, &assembly, context);
     }
@@ -58,11 +58,7 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
         .collect();
     let prepared = found
         .into_iter()
-        .map(|Found { target, arguments, weight }| Prepared {
-            target,
-            arguments: Box::new(arguments),
-            weight,
-        })
+        .map(|Found { target, arguments, weight, .. }| Prepared { target, arguments, weight })
         .collect();
     context.ask_for_time(live::GRACE);
     let environment = BenchEnvironment::before(&ThisMachine);

@@ -2,12 +2,18 @@
 //!
 //! Owns: which tools there are, with which arguments and weights; that each may be called so often.
 
+use std::sync::Arc;
+
 use super::args::BenchArgs;
-use super::calls::{self, Given, InTurn};
+use super::calls::{self, Given};
+use crate::bench::arguments;
+use crate::bench::driver::Arguments;
+use crate::bench::plan::ArgumentSource;
 use crate::cli::context::Context;
 use crate::host::ToolHost;
 use crate::host::repeat::{Target, TargetRequest};
 use crate::model::Fault;
+use crate::util::clock::SystemClock;
 use tokio_util::sync::CancellationToken;
 
 /// A tool as it was asked for.
@@ -22,8 +28,10 @@ pub(super) struct Wanted {
 pub(super) struct Found {
     /// The tool.
     pub(super) target: Target,
-    /// Its arguments.
-    pub(super) arguments: InTurn,
+    /// Where its arguments come from.
+    pub(super) source: ArgumentSource,
+    /// Its arguments, checked.
+    pub(super) arguments: Box<dyn Arguments>,
     /// How often it is chosen among several.
     pub(super) weight: f64,
 }
@@ -74,6 +82,7 @@ pub(super) async fn found(
     context: &Context,
     host: &ToolHost,
     cancel: &CancellationToken,
+    seed: u64,
 ) -> Result<Vec<Found>, Fault> {
     let mut all = Vec::with_capacity(wanted.len());
     for Wanted { name, given, weight } in wanted {
@@ -82,6 +91,7 @@ pub(super) async fn found(
             timeout: args.timeout,
             validate: !args.no_validate,
             allow_writes: args.allow_writes,
+            inspect_every: args.check_every,
             cancel: cancel.clone(),
             ..TargetRequest::new(&name)
         };
@@ -94,8 +104,10 @@ pub(super) async fn found(
             let name = tool.name.full();
             context.door.warn(&format!("'{name}' does not say whether it is read-only"));
         }
-        let arguments = given.of(&target).await?;
-        all.push(Found { target, arguments, weight });
+        let source = given.source(&target, seed).await?;
+        let clock = Arc::new(SystemClock);
+        let arguments = arguments::ready(source.clone(), &target, seed, clock).await?;
+        all.push(Found { target, source, arguments, weight });
     }
     Ok(all)
 }

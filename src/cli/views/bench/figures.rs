@@ -36,7 +36,7 @@ pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> Pag
     table.row(exact("max", &Durations::max));
     table.row(exact("mean", &Durations::mean));
     table.row(exact("deviation", &Durations::stddev));
-    indented(table.layout(width.map(|width| width.saturating_sub(2))))
+    indented(&table.layout(width.map(|width| width.saturating_sub(2))))
 }
 
 /// Whether some percentile of these is marked.
@@ -85,7 +85,7 @@ fn row(name: &str, count: u64, spread: &Spread, room: usize) -> Line {
     line
 }
 
-pub(super) fn indented(page: Page) -> Page {
+pub(super) fn indented(page: &Page) -> Page {
     let mut moved = Page::default();
     for line in page.lines() {
         moved.push(line.clone().indented(2));

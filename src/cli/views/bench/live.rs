@@ -6,9 +6,10 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::{shape, target, words};
+use super::shape::{self, Spread};
+use super::{target, words};
 use crate::bench::meter::Meter;
-use crate::bench::plan::Plan;
+use crate::bench::plan::{Bounds, Plan, Sharing};
 use crate::bench::watch::{Phase, Watch};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::show_duration;
@@ -21,6 +22,8 @@ const NAME: usize = 16;
 const WIDE: usize = 60;
 /// The most cells that show the rate over time.
 const LONGEST_COURSE: usize = 40;
+/// Cells that show how the times are spread.
+const SHAPE: usize = 24;
 /// Kinds of failures that are told apart while it runs.
 const KINDS: usize = 3;
 
@@ -60,20 +63,23 @@ impl Seen {
     /// Looks at a run.
     pub fn of(watch: &Watch, plan: &Plan, now: Instant) -> Self {
         let stage = watch.stage();
-        let (phase, round, mut began) = (stage.phase, stage.round, stage.began);
+        let (phase, round, since) = (stage.phase, stage.round, stage.began);
         let meters = stage.targets.clone();
         drop(stage);
         let mut targets = Vec::new();
+        // In turns the stage knows the beginning of this turn; the run began with the first one.
+        let mut began = None;
         for (name, meter) in meters {
             let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
-            began = began.or(meter.began);
+            began = meter.began.into_iter().chain(began).min();
             let elapsed =
                 meter.began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
             targets.push(SeenTarget::of(name, &meter, elapsed));
         }
+        let began = began.or(since);
         let elapsed = began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         let made = targets.iter().map(|target| target.requests + target.dropped).sum();
-        let share = began.and_then(|_| share(plan, elapsed, made));
+        let share = began.and_then(|_| share(&bounds(plan, targets.len()), elapsed, made));
         Self { phase, elapsed, share, round, targets }
     }
 
@@ -97,11 +103,23 @@ impl Seen {
     }
 }
 
+/// What bounds the whole run: in turns each target has the whole plan.
+fn bounds(plan: &Plan, targets: usize) -> Bounds {
+    let times = match plan.sharing {
+        Sharing::Turns { .. } => u32::try_from(targets.max(1)).unwrap_or(1),
+        Sharing::Mixed => 1,
+    };
+    Bounds {
+        requests: plan.until.requests.map(|all| all.saturating_mul(times.into())),
+        duration: plan.until.duration.map(|all| all.saturating_mul(times)),
+    }
+}
+
 /// How much is done: of the calls or of the time, whatever ends first.
-fn share(plan: &Plan, elapsed: Duration, made: u64) -> Option<f64> {
+fn share(until: &Bounds, elapsed: Duration, made: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let calls = plan.until.requests.map(|all| made as f64 / all.max(1) as f64);
-    let time = plan.until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
+    let calls = until.requests.map(|all| made as f64 / all.max(1) as f64);
+    let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
     let most = calls.into_iter().chain(time).fold(f64::NAN, f64::max);
     (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
 }
@@ -127,7 +145,7 @@ impl SeenTarget {
                 _ => None,
             },
             rates: target::rates(meter.timeline(), elapsed),
-            spread: shape::spread(times, 24).map(|spread| spread.line()).unwrap_or_default(),
+            spread: shape::spread(times, SHAPE).as_ref().map(Spread::line).unwrap_or_default(),
             ends: times.min().zip(times.quantile(0.999)),
         }
     }
@@ -189,7 +207,7 @@ fn title(seen: &Seen, plan: &Plan) -> Line {
         line.push(Label::Plain, format!(", round {round} of {rounds}"));
     }
     let mut of = show_duration(seen.elapsed);
-    if let Some(all) = plan.until.duration {
+    if let Some(all) = bounds(plan, seen.targets.len()).duration {
         of = format!("{of} of {}", show_duration(all));
     }
     line.then(Label::Dim, format!("  {of}"))
@@ -197,7 +215,7 @@ fn title(seen: &Seen, plan: &Plan) -> Line {
 
 fn progress(seen: &Seen, plan: &Plan, width: usize) -> Line {
     let made: u64 = seen.targets.iter().map(|target| target.requests + target.dropped).sum();
-    let of = match plan.until.requests {
+    let of = match bounds(plan, seen.targets.len()).requests {
         Some(all) => format!("{made} of {}", words::calls(all)),
         None => words::calls(made),
     };
@@ -287,7 +305,6 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::bench::plan::Bounds;
     use crate::cli::output::Palette;
 
     fn seen() -> Seen {
@@ -372,8 +389,16 @@ mod tests {
     }
 
     #[test]
+    fn in_turns_each_tool_has_the_whole_plan() {
+        let turns = Plan { sharing: Sharing::Turns { rounds: 5 }, ..plan() };
+        assert_eq!(bounds(&turns, 2).requests, Some(3_200));
+        assert_eq!(bounds(&plan(), 2).requests, Some(1_600));
+    }
+
+    #[test]
     fn whatever_ends_first_says_how_much_is_done() {
-        let share = |elapsed, made| share(&plan(), Duration::from_secs(elapsed), made).unwrap();
+        let share =
+            |elapsed, made| share(&plan().until, Duration::from_secs(elapsed), made).unwrap();
         assert!((share(1, 800) - 0.5).abs() < 1e-9);
         assert!((share(9, 800) - 0.9).abs() < 1e-9);
         assert!((share(99, 800) - 1.0).abs() < 1e-9);

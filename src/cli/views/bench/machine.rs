@@ -32,8 +32,9 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
             let comma = if said.is_empty() { "" } else { ", " };
             said = format!("{said}{comma}protocol {protocol}");
         }
-        if !said.is_empty() {
-            facts.push(("server", Label::Dim, said));
+        let fact = ("server", Label::Dim, said);
+        if !fact.2.is_empty() && !facts.contains(&fact) {
+            facts.push(fact);
         }
     }
     facts

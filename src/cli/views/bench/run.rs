@@ -1,7 +1,7 @@
 //! How a run was made, for people: the load, its bounds and its end, and how well it was made.
 
 use super::words;
-use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS};
+use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS, Sharing};
 use crate::bench::report::{Ending, Report};
 use crate::cli::output::Label;
 use crate::util::units::show_duration;
@@ -25,7 +25,10 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
 }
 
 fn bound(report: &Report) -> Fact {
-    let bounds = words::bounds(&report.plan);
+    let mut bounds = words::bounds(&report.plan);
+    if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Turns { .. }) {
+        bounds.push_str(" for each");
+    }
     let nobody_said = Bounds { requests: Some(REQUESTS), duration: Some(DURATION) };
     let said = if report.plan.until == nobody_said {
         format!("{bounds} (the default; -n and --duration set others)")
@@ -55,7 +58,8 @@ fn ending(report: &Report) -> Option<Fact> {
 fn generator(report: &Report) -> Vec<Fact> {
     let peak: u64 = report.targets.iter().map(|target| target.peak_in_flight).sum();
     let dropped: u64 = report.targets.iter().map(|target| target.dropped).sum();
-    let Model::Open { arrivals, .. } = &report.plan.model else {
+    let plan = &report.plan;
+    let Model::Open { arrivals, .. } = &plan.model else {
         return Vec::new();
     };
     let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
@@ -68,7 +72,7 @@ fn generator(report: &Report) -> Vec<Fact> {
         words::arrivals(arrivals)
     );
     if dropped > 0 {
-        made = format!("{made}; {dropped} dropped");
+        made = format!("{made}; {dropped} {}", words::not_made(&plan.model));
     }
     if report.generator.queued > 0 {
         made = format!("{made}; {} had to wait for that", report.generator.queued);

@@ -77,7 +77,7 @@ pub(super) fn spread(durations: &Durations, classes: usize) -> Option<Spread> {
     let mut below = 0;
     for class in 1..=classes.max(1) {
         limit = if class == classes { high } else { limit * factor };
-        let limit = Duration::from_secs_f64(limit / 1e9);
+        let limit = Duration::try_from_secs_f64(limit / 1e9).unwrap_or(Duration::MAX);
         let up_to = durations.count_up_to(limit).max(below);
         found.push((limit, up_to - below));
         below = up_to;

@@ -8,6 +8,8 @@ use crate::bench::report::{Report, Slice, TargetReport};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::{show_duration, show_size};
 
+/// Below that nothing was connected to.
+const NOTICEABLE: Duration = Duration::from_micros(100);
 /// Cells of a line over time.
 const LINE: usize = 40;
 
@@ -25,7 +27,7 @@ pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>)
     let mut page = Page::default();
     let (label, said) = headline(report, target);
     page.paragraph(label, 2, &said, width);
-    page.append(failures(target, width));
+    page.append(failures(report, target, width));
     if target.ok > 0 {
         page.gap();
         page.append(times(report, target, width));
@@ -61,7 +63,7 @@ fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
 }
 
 /// What the calls became that were not answered, each kind with its first words.
-fn failures(target: &TargetReport, width: Option<usize>) -> Page {
+fn failures(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
     let mut page = Page::default();
     let all = [
         (target.ok, "answered", Label::Good),
@@ -69,7 +71,7 @@ fn failures(target: &TargetReport, width: Option<usize>) -> Page {
         (target.errors, "failed", Label::Error),
         (target.timeouts, "timed out", Label::Error),
         (target.unanswered, "without an answer when the run ended", Label::Warning),
-        (target.dropped, "dropped", Label::Warning),
+        (target.dropped, words::not_made(&report.plan.model), Label::Warning),
     ];
     let mut counts = Line::default();
     for (count, what, label) in all.into_iter().filter(|(count, ..)| *count > 0) {
@@ -99,7 +101,8 @@ fn failures(target: &TargetReport, width: Option<usize>) -> Page {
 fn facts(target: &TargetReport) -> Vec<(&'static str, Label, String)> {
     let mut facts = Vec::new();
     let mut cold = Vec::new();
-    if let Some(connect) = target.cold.connect {
+    // A server that another tool was found at is there already.
+    if let Some(connect) = target.cold.connect.filter(|connect| *connect >= NOTICEABLE) {
         cold.push(format!("connecting took {}", show_duration(connect)));
     }
     if let Some(first) = target.cold.first_call {

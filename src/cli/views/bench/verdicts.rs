@@ -74,7 +74,7 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
         row.push(Line::of(label(ratio.verdict), ratio.verdict.word()));
         table.row(row);
     }
-    figures::indented(table.layout(width.map(|width| width.saturating_sub(2))))
+    figures::indented(&table.layout(width.map(|width| width.saturating_sub(2))))
 }
 
 /// A run against the one that was saved before, and whether it is too much worse.
@@ -119,7 +119,7 @@ fn figure(statistic: Statistic, value: f64) -> String {
     if statistic == Statistic::Throughput {
         return format!("{}/s", super::words::per_second(value));
     }
-    show_duration(Duration::from_secs_f64((value / 1e9).clamp(0.0, 1e9)))
+    Duration::try_from_secs_f64(value / 1e9).map_or_else(|_| "-".to_owned(), show_duration)
 }
 
 /// What was asked of the run with `--fail-if`, and what came of it.

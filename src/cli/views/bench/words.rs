@@ -42,6 +42,14 @@ pub(super) fn model(model: &Model) -> String {
     }
 }
 
+/// Why calls of an open load were not made.
+pub(super) fn not_made(model: &Model) -> &'static str {
+    match model {
+        Model::Open { over: Over::Queue, .. } => "still waiting to be made at the end",
+        Model::Open { over: Over::Drop, .. } | Model::Closed { .. } => "dropped",
+    }
+}
+
 /// The intended moments.
 pub(super) fn arrivals(arrivals: &Arrivals) -> String {
     match arrivals {
