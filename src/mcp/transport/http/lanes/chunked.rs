@@ -48,6 +48,10 @@ impl Chunked {
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
+                // The parser takes a line without digits for the last chunk.
+                State::Size if rest.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
+                    return Err("a chunk has no size");
+                }
                 State::Size => match parse_chunk_size(rest) {
                     Ok(Status::Complete((length, 0))) => {
                         at += length;
