@@ -388,7 +388,7 @@ mod tests {
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
-                                       names]
+                                       names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
               --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
@@ -466,7 +466,7 @@ mod tests {
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
-                                       names]
+                                       names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
               --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show

@@ -12,8 +12,8 @@ use clap::{Args as _, FromArgMatches as _, Parser as _};
 
 use super::args::{Cli, Global};
 use super::commands::{
-    audit, auth, call, complete, completions, config, history, inspect, list, pin, prompts, record,
-    replay, resources, servers, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, stats, trace, trust, verify,
 };
 
 /// Reads a command line; the first word is the program.
@@ -52,6 +52,8 @@ fn alone(name: &str) -> Option<clap::Command> {
         "servers" => servers::ServersArgs::augment_args(named("servers")),
         "resources" => resources::ResourcesArgs::augment_args(named("resources")),
         "prompts" => prompts::PromptsArgs::augment_args(named("prompts")),
+        "bench" => bench::BenchArgs::augment_args(named("bench")),
+        "stats" => stats::StatsArgs::augment_args(named("stats")),
         "complete" => complete::CompleteArgs::augment_args(named("complete")),
         "trace" => trace::TraceArgs::augment_args(named("trace")),
         "record" => record::RecordArgs::augment_args(named("record")),

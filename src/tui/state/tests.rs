@@ -81,7 +81,7 @@ fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
 #[test]
 fn three_letters_find_a_tool_and_a_filled_form_calls_it() {
     let mut state = sample();
-    press(&mut state, &["/", "clc", "<enter>"]);
+    press(&mut state, &["/", "ccl", "<enter>"]);
     assert_eq!(state.catalogue.chosen().unwrap().name, "calculator");
     let effects = press(&mut state, &["<enter>", "2 + 2", "<f5>"]);
     let arguments = json!({ "expression": "2 + 2" }).as_object().cloned().unwrap();

@@ -7,6 +7,9 @@
 //! the last byte of its answer was read and the id in it was known. Judging the answer comes after
 //! that. Making a connection again is in no call's time.
 
+#[cfg(test)]
+mod tests;
+
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
