@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::words::Words;
-use crate::tui::keys::{TABLE, When};
+use crate::tui::keys::{Action, Binding, TABLE};
 use crate::tui::layout::LEAST;
 use crate::tui::state::{State, View};
 use crate::tui::theme::Meaning;
@@ -44,22 +44,30 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
 /// What the keys do here, as far as there is room.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let places = state.places();
-    let mut spans = Vec::new();
-    let mut left = usize::from(area.width);
-    // The way out is always told.
     let shown = TABLE.iter().filter(|binding| binding.word.is_some());
-    let here = |place: When| shown.clone().filter(move |binding| binding.when == place);
-    for binding in places.iter().flat_map(|place| here(*place)) {
-        let (key, word) = (binding.key.to_string(), binding.word.unwrap_or_default());
-        let width = key.len() + word.len() + 4;
-        if width > left {
-            continue;
+    let here: Vec<&Binding> = places
+        .iter()
+        .flat_map(|place| shown.clone().filter(move |binding| binding.when == *place))
+        .collect();
+    // The way out and the way to know more are told before anything else.
+    let is_vital = |b: &&&Binding| matches!(b.action, Action::Help | Action::Quit | Action::Back);
+    let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
+    let mut left = usize::from(area.width).saturating_sub(vital);
+    let mut spans = Vec::new();
+    for binding in here {
+        if !is_vital(&&binding) {
+            let Some(rest) = left.checked_sub(width(binding)) else { continue };
+            left = rest;
         }
-        left -= width;
-        spans.push(words.span(Meaning::Key, format!(" {key}")));
-        spans.push(words.span(Meaning::Plain, format!(" {word}  ")));
+        spans.push(words.span(Meaning::Key, format!(" {}", binding.key)));
+        spans.push(words.span(Meaning::Plain, format!(" {} ", binding.word.unwrap_or_default())));
     }
     frame.render_widget(Line::from(spans), area);
+}
+
+/// How many cells a key and its word take.
+fn width(binding: &Binding) -> usize {
+    binding.key.to_string().len() + binding.word.unwrap_or_default().len() + 3
 }
 
 /// What is said instead of everything.
