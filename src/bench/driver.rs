@@ -3,6 +3,7 @@
 //! Owns: the calls of this target that are in flight. Pure but for the clock it is given.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,29 @@ pub trait Arguments: Send {
     fn of(&mut self, ticket: u64) -> Arc<Payload>;
 }
 
+/// Numbers that nobody else chooses need no protection from those who would choose them badly.
+type Numbered = BuildHasherDefault<Spread>;
+
+/// Spreads a number over all bits.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0 ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Multiplicative hashing: 2^64 divided by the golden ratio.
+        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
+}
+
 /// The load of one target.
 pub struct Driver {
     clock: Arc<dyn Clock>,
@@ -37,7 +61,7 @@ pub struct Driver {
     /// Calls that were handed out, ever and before the current repeater.
     made: u64,
     before: u64,
-    flying: HashMap<u64, Metered>,
+    flying: HashMap<u64, Metered, Numbered>,
     /// When patience with what is in flight ends.
     over: Option<Instant>,
 }
@@ -62,7 +86,7 @@ impl Driver {
             moments: None,
             made: 0,
             before: 0,
-            flying: HashMap::new(),
+            flying: HashMap::default(),
             over: None,
         }
     }
@@ -158,8 +182,7 @@ impl Load for Driver {
         self.clock.now()
     }
 
-    fn next(&mut self) -> Next {
-        let now = self.clock.now();
+    fn next(&mut self, now: Instant) -> Next {
         if let Some(over) = self.over {
             return Next::Drain(over);
         }

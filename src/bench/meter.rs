@@ -54,8 +54,9 @@ pub struct Meter {
     pub failures_in_a_row: u64,
     /// From the intended moment, of answered calls.
     pub response: Durations,
-    /// From the sending, of answered calls.
-    pub service: Durations,
+    /// From the sending, of answered calls; of closed loads it is the response and not counted
+    /// twice.
+    service: Durations,
     /// From the sending, of the others.
     pub failed: Durations,
     /// By kind.
@@ -162,7 +163,9 @@ impl Meter {
             self.ok += 1;
             self.failures_in_a_row = 0;
             self.response.record(response);
-            self.service.record(service);
+            if call.planned.is_some() {
+                self.service.record(service);
+            }
             let slice = self.slice_at(since);
             slice.ok += 1;
             slice.response.record(response);
@@ -199,6 +202,11 @@ impl Meter {
             let first = ErrorReport { count: 1, first_seen: since, sample: words.to_owned() };
             self.errors_by_kind.insert(kind.to_owned(), first);
         }
+    }
+
+    /// From the sending, of answered calls.
+    pub fn service(&self) -> &Durations {
+        if self.service.count() > 0 { &self.service } else { &self.response }
     }
 
     /// The time from the first call that counts to the last end, pauses and the turns of others left

@@ -87,9 +87,9 @@ pub trait Load: Send {
     /// The time, by the clock that all times of this run are read from.
     fn now(&self) -> Instant;
 
-    /// What is to be done now. Asked again after each shot, each end, and when what it said to wait
-    /// for has come.
-    fn next(&mut self) -> Next;
+    /// What is to be done now, by [`Load::now`]: one reading does for several calls that go out
+    /// together. Asked again after each shot, each end, and when what it said to wait for has come.
+    fn next(&mut self, now: Instant) -> Next;
 
     /// A call ended.
     fn ended(&mut self, end: End);

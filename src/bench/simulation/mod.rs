@@ -145,7 +145,7 @@ impl Repeater for Simulated {
                 self.give_up(load);
                 return Err(Fault::unreachable("it died"));
             }
-            let wanted = match load.next() {
+            let wanted = match load.next(load.now()) {
                 Next::Shot(shot) => {
                     let sent = load.now();
                     let (takes, verdict) = locked(&self.tool).answer(self.world.at(sent));

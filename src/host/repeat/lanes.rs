@@ -143,7 +143,7 @@ impl Repeater for Lanes {
             // Tools that answer at once would leave no time for anybody else on this thread.
             tokio::task::coop::consume_budget().await;
             let until = loop {
-                match load.next() {
+                match load.next(load.now()) {
                     Next::Shot(shot) => {
                         let sent = load.now();
                         open.insert(shot.ticket, sent);

@@ -241,7 +241,7 @@ impl OverHttp {
                     return Until::Open;
                 }
             }
-            match load.next() {
+            match load.next(load.now()) {
                 Next::Shot(shot) => self.held = Some(shot),
                 Next::At(moment) => return Until::At(moment),
                 Next::Wait => return Until::Open,

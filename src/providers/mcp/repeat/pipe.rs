@@ -148,8 +148,9 @@ impl Repeater for Pipe {
 
 /// Takes from the load what is due now, as far as there is room for it.
 fn fill(run: &mut Run<'_>, load: &mut dyn Load, mut fence: Option<&mut Fence>) -> Pause {
+    let now = load.now();
     while run.has_room() {
-        match load.next() {
+        match load.next(now) {
             Next::Shot(Shot { ticket, arguments }) => {
                 let checked = fence.as_mut().map_or(Ok(()), |fence| fence.check(&arguments));
                 match checked {

@@ -120,7 +120,7 @@ impl Load for Script {
         SystemClock.now()
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self, _now: Instant) -> Next {
         if self.next == self.calls {
             let over = self.now() + self.patience;
             return Next::Drain(*self.over.get_or_insert(over));

@@ -150,7 +150,7 @@ impl Load for Script {
         SystemClock.now()
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self, _now: Instant) -> Next {
         if self.next == self.calls {
             let now = self.now();
             return Next::Drain(*self.over.get_or_insert(now + self.patience));
