@@ -280,18 +280,18 @@ mod tests {
         signals: &[Signal],
         work: impl AsyncFnOnce(CancellationToken) -> Outcome,
     ) -> (Outcome, Option<Stopped>) {
-        heeded_with(signals, Told::default(), async |told| work(told.cancel).await)
+        heeded_with(signals, &Told::default(), async |told| work(told.cancel).await)
     }
 
     fn heeded_with(
         signals: &[Signal],
-        told: Told,
+        told: &Told,
         work: impl AsyncFnOnce(Told) -> Outcome,
     ) -> (Outcome, Option<Stopped>) {
         let mut signals = Script(signals.iter().copied().collect());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let work = Box::pin(work(told.clone()));
-        runtime.block_on(heed(work, &mut signals, &told))
+        runtime.block_on(heed(work, &mut signals, told))
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
     fn work_that_asked_for_time_has_last_words_after_a_second_signal() {
         let told = Told { grace: Some(LONGEST_GRACE), ..Told::default() };
         let (outcome, stopped) =
-            heeded_with(&[Signal::Interrupt, Signal::Terminate], told, async |told| {
+            heeded_with(&[Signal::Interrupt, Signal::Terminate], &told, async |told| {
                 told.hurry.cancelled().await;
                 Err(Fault::tool("my last words").into())
             });

@@ -38,7 +38,9 @@ impl Hasher for Spread {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(self.0 ^ u64::from(*byte)));
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
     }
 
     fn write_u64(&mut self, number: u64) {

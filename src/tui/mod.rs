@@ -81,8 +81,8 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
     let mut stale = true;
     loop {
         let wait = FRAME.saturating_sub(clock.now().saturating_duration_since(last_frame));
+        // Not in a fixed order: neither a held key nor a flood of news keeps the other waiting.
         let event = tokio::select! {
-            biased;
             input = screen.input() => input?,
             Some(event) = events.recv() => event,
             _ = ticks.tick(), if state.is_moving() => Event::Tick(clock.unix()),

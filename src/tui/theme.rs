@@ -71,8 +71,8 @@ impl Theme {
         };
         match meaning {
             Meaning::Plain | Meaning::Frame => plain,
-            Meaning::Title => plain.add_modifier(Modifier::BOLD),
-            Meaning::Name => {
+            Meaning::Title | Meaning::Key => plain.add_modifier(Modifier::BOLD),
+            Meaning::Name | Meaning::Focused => {
                 colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
             }
             Meaning::Dim => match self.palette {
@@ -86,10 +86,6 @@ impl Theme {
             }
             Meaning::Chosen => plain.add_modifier(Modifier::REVERSED),
             Meaning::Marked => plain.add_modifier(Modifier::UNDERLINED),
-            Meaning::Focused => {
-                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
-            }
-            Meaning::Key => plain.add_modifier(Modifier::BOLD),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::bench::plan::{
 };
 use crate::bench::report::{Ending, Report, TargetReport};
 use crate::bench::schedule::Schedule;
-use crate::model::FaultKind;
+use crate::model::{Fault, FaultKind};
 use crate::util::clock::Clock as _;
 use crate::util::histogram::Durations;
 
@@ -280,7 +280,7 @@ fn a_target_that_dies_for_good_leaves_the_others_their_figures() {
         let report = simulate(&plan(model, None, Some(secs(5))), tools);
         let [dead, other] = &report.targets[..] else { panic!("two targets") };
         assert_eq!(report.ending, Ending::Aborted);
-        assert_eq!(dead.fault.as_ref().map(|fault| fault.kind()), Some(FaultKind::Unreachable));
+        assert_eq!(dead.fault.as_ref().map(Fault::kind), Some(FaultKind::Unreachable));
         assert_eq!(sum(dead), dead.requests);
         near(other.response.quantile(0.99), 3 * MS);
         assert!(other.ok > 200, "{}", other.ok);
@@ -365,7 +365,7 @@ proptest! {
         let tool = |at: usize| {
             let law = Law::Bimodal(2 * MS, 90 * MS, 0.9);
             let tool = Tool::new(law, seed.wrapping_add(at as u64)).fails(failing);
-            (life.map_or(tool.clone(), |life| tool.lives(life, 3)), 1.0 + at as f64)
+            (life.map_or(tool.clone(), |life| tool.lives(life, 3)), if at == 0 { 1.0 } else { 2.0 })
         };
         let report = simulate_with(&plan, (0..targets).map(tool).collect(), |control, world| async move {
             let Some(stop) = stop else { return };

@@ -22,7 +22,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         return;
     };
     let inner = pane::open(frame, words, area, &row.name, focused);
-    pane::scrolled(frame, words, inner, about(words, &row.tool), state.detail_scroll);
+    pane::scrolled(frame, words, inner, &about(words, &row.tool), state.detail_scroll);
 }
 
 fn about(words: &Words<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

@@ -54,7 +54,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     if let Some(problem) = &form.problem {
         lines.insert(0, words.line(Meaning::Bad, format!("! {problem}")));
     }
-    pane::scrolled(frame, words, foot, lines, 0);
+    pane::scrolled(frame, words, foot, &lines, 0);
 }
 
 /// One field, and where the cursor is in it.

@@ -21,7 +21,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
             let place = layout::window(area, 72, area.height.saturating_sub(4));
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, words, place, "Help", true);
-            pane::scrolled(frame, words, inner, help(words), from);
+            pane::scrolled(frame, words, inner, &help(words), from);
         }
         Some(Overlay::Leave) => {
             let place = layout::window(area, 52, 5);
@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
                 words.line(Meaning::Plain, format!("{running} running; they end with the console")),
                 words.line(Meaning::Key, "y leave   Esc stay"),
             ];
-            pane::scrolled(frame, words, inner, lines, 0);
+            pane::scrolled(frame, words, inner, &lines, 0);
         }
         None => {}
     }
@@ -103,5 +103,5 @@ fn approval(
         Ok(said) => lines.extend(words.lines(Meaning::Plain, said)),
         Err(why) => lines.push(words.line(Meaning::Doubt, format!("cannot be shown: {why}"))),
     }
-    pane::scrolled(frame, words, inner, lines, pending.scroll);
+    pane::scrolled(frame, words, inner, &lines, pending.scroll);
 }

@@ -39,7 +39,7 @@ pub(super) fn scrolled(
     frame: &mut Frame<'_>,
     words: &Words<'_>,
     area: Rect,
-    lines: Vec<Line<'static>>,
+    lines: &[Line<'static>],
     from: usize,
 ) {
     if area.is_empty() {

@@ -36,7 +36,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         Some(Err(fault)) => ("Result  not called".to_owned(), failed(words, fault)),
     };
     let inner = pane::open(frame, words, area, &title, focused);
-    pane::scrolled(frame, words, inner, lines, state.result_scroll);
+    pane::scrolled(frame, words, inner, &lines, state.result_scroll);
 }
 
 fn ended(words: &Words<'_>, outcome: &CallOutcome) -> Vec<Line<'static>> {

@@ -79,7 +79,7 @@ pub(super) fn health(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
     };
     let inner = pane::open(frame, words, area, &server.name, focused);
     let fault = state.servers.faults.get(&server.name);
-    pane::scrolled(frame, words, inner, about(words, server, fault), state.detail_scroll);
+    pane::scrolled(frame, words, inner, &about(words, server, fault), state.detail_scroll);
 }
 
 fn about(words: &Words<'_>, server: &ServerStatus, fault: Option<&Fault>) -> Vec<Line<'static>> {

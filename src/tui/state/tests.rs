@@ -158,13 +158,13 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
         state.update(Event::Approval { id: AskId(id), asked: Box::new(asked) });
     };
     ask(&mut state, 1);
-    state.update(Event::Tick(Duration::from_millis(1_000)));
+    state.update(Event::Tick(Duration::from_secs(1)));
     assert_eq!(press(&mut state, &["y"]), []);
     state.update(Event::Tick(Duration::from_millis(1_300)));
     assert_eq!(press(&mut state, &["y"]), [Effect::Approve(AskId(1), Approval::Granted)]);
     ask(&mut state, 2);
-    state.update(Event::Tick(Duration::from_millis(2_000)));
-    state.update(Event::Tick(Duration::from_millis(3_000)));
+    state.update(Event::Tick(Duration::from_secs(2)));
+    state.update(Event::Tick(Duration::from_secs(3)));
     assert_eq!(press(&mut state, &["<enter>"]), [Effect::Approve(AskId(2), Approval::Refused)]);
     ask(&mut state, 3);
     state.update(Event::Withdrawn(AskId(3)));

@@ -7,7 +7,7 @@ use crate::catalogue::Catalogue as Listed;
 use crate::host::approval::Approval;
 use crate::model::{Reply, ServerState};
 use crate::tui::event::{Effect, Event, Input};
-use crate::tui::keys::{self, Action, Key};
+use crate::tui::keys::{self, Action, Key, When};
 
 /// How many lines a page has.
 const PAGE: isize = 10;
@@ -106,7 +106,12 @@ impl State {
         if key == Key::Ctrl('c') {
             return self.act(Action::Cancel);
         }
-        if let Some(action) = keys::action(key, &self.places()) {
+        let mut places = self.places();
+        if matches!(key, Key::Ctrl(_)) {
+            // No letter is written with it, so what holds anywhere holds here too.
+            places.push(When::Anywhere);
+        }
+        if let Some(action) = keys::action(key, &places) {
             return self.act(action);
         }
         if let Some(line) = self.line() {

@@ -192,7 +192,7 @@ impl Repeater for OverHttp {
             });
             match woken.await {
                 Woken::Lanes(Happened::Ended(ended)) => self.tell(ended, load),
-                Woken::Lanes(Happened::Free) => {}
+                Woken::Lanes(Happened::Free) | Woken::Due => {}
                 Woken::Lanes(Happened::Over(fault)) => {
                     let fault = self.judge.named(fault);
                     self.fail_held(&fault, load);
@@ -203,7 +203,6 @@ impl Repeater for OverHttp {
                     self.abandon(load);
                     return Ok(());
                 }
-                Woken::Due => {}
                 Woken::Alarm => {
                     let at = load.now();
                     armed = None;

@@ -155,8 +155,8 @@ mod tests {
             pieces in prop::collection::vec("[a-z\r\n]{1,30}", 0..8),
             step in 1_usize..40,
         ) {
-            let mut coded: String =
-                pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect();
+            let chunk = |piece: &String| format!("{:x}\r\n{piece}\r\n", piece.len());
+            let mut coded = pieces.iter().map(chunk).collect::<Vec<_>>().concat();
             coded.push_str("0\r\n\r\n");
             let (out, done, _) = read(coded.as_bytes(), step).unwrap();
             prop_assert!(done);

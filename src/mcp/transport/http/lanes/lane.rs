@@ -393,12 +393,11 @@ impl Lane {
 
     /// The connection ended, or broke.
     fn cut(&mut self, why: reply::Ended, id: i64, shop: &Shop) -> Result<Step, Fault> {
-        match &mut self.reply {
-            Some(reply) => reply.cut(why, self.input.held().len(), id, shop),
-            None => {
-                let why = why.filter(|why| why.kind() != io::ErrorKind::UnexpectedEof);
-                Err(shop.placed(trouble::unanswered(why.as_ref(), shop.url())))
-            }
+        if let Some(reply) = &mut self.reply {
+            reply.cut(why, self.input.held().len(), id, shop)
+        } else {
+            let why = why.filter(|why| why.kind() != io::ErrorKind::UnexpectedEof);
+            Err(shop.placed(trouble::unanswered(why.as_ref(), shop.url())))
         }
     }
 
@@ -420,9 +419,10 @@ impl Lane {
             }
             _ => {}
         }
-        match keeps {
-            true => shop.doubts().surplus += 1,
-            false => shop.doubts().closed += 1,
+        if keeps {
+            shop.doubts().surplus += 1;
+        } else {
+            shop.doubts().closed += 1;
         }
         self.reopen(shop);
         false
@@ -459,16 +459,13 @@ impl Lane {
 
     /// A refused call ends as such: what the lane does next.
     pub(super) fn accept_refusal(&mut self, shop: &Arc<Shop>) -> bool {
-        match std::mem::replace(&mut self.state, State::Gone) {
-            State::Refused(Some(stream)) => {
-                self.state = State::Idle(stream);
-                self.watched = false;
-                true
-            }
-            _ => {
-                self.reopen(shop);
-                false
-            }
+        if let State::Refused(Some(stream)) = std::mem::replace(&mut self.state, State::Gone) {
+            self.state = State::Idle(stream);
+            self.watched = false;
+            true
+        } else {
+            self.reopen(shop);
+            false
         }
     }
 

@@ -59,7 +59,7 @@ pub struct Lanes {
     head: RequestHead,
     generation: u32,
     renewal: Renewal,
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     ready: Ready,
     idle: Vec<usize>,
     /// Lanes that became idle since somebody looked after their connections.
@@ -147,7 +147,7 @@ impl HttpWire {
             head,
             generation: 0,
             renewal: Renewal::default(),
-            lanes,
+            all: lanes,
             ready: Ready::new(count),
             idle: Vec::with_capacity(count),
             unwatched: Vec::with_capacity(count),
@@ -182,7 +182,7 @@ impl Lanes {
             return false;
         }
         while let Some(index) = self.idle.pop() {
-            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };
@@ -213,7 +213,7 @@ impl Lanes {
 
     /// What the answer says. It stays until anything else is done with the lanes.
     pub fn answer(&self, came: Came) -> &[u8] {
-        self.lanes.get(came.lane).map(Lane::answer).unwrap_or_default()
+        self.all.get(came.lane).map(Lane::answer).unwrap_or_default()
     }
 
     /// The next thing that happens.
@@ -224,7 +224,7 @@ impl Lanes {
         }
         self.watch_idle();
         while let Some(index) = self.ready.next(cx.waker()) {
-            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };
@@ -259,8 +259,8 @@ impl Lanes {
         if self.soonest.is_none_or(|soonest| now < soonest) {
             return None;
         }
-        for index in 0..self.lanes.len() {
-            let Some(lane) = self.lanes.get_mut(index) else { continue };
+        for index in 0..self.all.len() {
+            let Some(lane) = self.all.get_mut(index) else { continue };
             if now < lane.call.until {
                 continue;
             }
@@ -272,7 +272,7 @@ impl Lanes {
                 self.ready.ring(index);
             }
         }
-        let waiting = self.lanes.iter().filter(|lane| lane.busy || lane.is_trailing());
+        let waiting = self.all.iter().filter(|lane| lane.busy || lane.is_trailing());
         self.soonest = waiting.map(|lane| lane.call.until).min();
         None
     }
@@ -282,12 +282,12 @@ impl Lanes {
         let call = |lane: &mut Lane| {
             std::mem::take(&mut lane.busy).then_some((lane.call.ticket, lane.call.sent))
         };
-        self.lanes.iter_mut().filter_map(call).collect()
+        self.all.iter_mut().filter_map(call).collect()
     }
 
     /// Whether a call is under way.
     pub fn is_busy(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.busy)
+        self.all.iter().any(|lane| lane.busy)
     }
 
     /// What was odd, for people.
@@ -299,7 +299,7 @@ impl Lanes {
     fn took(&mut self, index: usize, event: Event) -> Option<Happened> {
         match event {
             Event::Free => {
-                let lane = self.lanes.get_mut(index)?;
+                let lane = self.all.get_mut(index)?;
                 if lane.busy {
                     // A call waits on it that was refused before.
                     self.resend(index);
@@ -312,9 +312,10 @@ impl Lanes {
                 self.renewal.worked();
                 let came = self.judged(index);
                 let ended = self.ended(index, came)?;
-                match free {
-                    true => self.freed(index),
-                    false => self.unsettled(index),
+                if free {
+                    self.freed(index);
+                } else {
+                    self.unsettled(index);
                 }
                 Some(Happened::Ended(ended))
             }
@@ -323,9 +324,10 @@ impl Lanes {
                     self.renewal.session(&self.shop, &self.tool);
                 }
                 let ended = self.ended(index, Err(fault))?;
-                match free {
-                    true => self.freed(index),
-                    false => self.ready.ring(index),
+                if free {
+                    self.freed(index);
+                } else {
+                    self.ready.ring(index);
                 }
                 Some(Happened::Ended(ended))
             }
@@ -337,7 +339,7 @@ impl Lanes {
                 self.alive = self.alive.saturating_sub(1);
                 self.over = Some(fault.clone());
                 // A call on it was refused, and is never sent again.
-                let busy = self.lanes.get(index).is_some_and(|lane| lane.busy);
+                let busy = self.all.get(index).is_some_and(|lane| lane.busy);
                 let ended = if busy { self.ended(index, Err(fault)) } else { None };
                 ended.map(Happened::Ended)
             }
@@ -346,11 +348,11 @@ impl Lanes {
 
     #[cfg(test)]
     fn waiting_for(&self, index: usize) -> String {
-        self.lanes.get(index).map(Lane::waiting_for).unwrap_or_default()
+        self.all.get(index).map(Lane::waiting_for).unwrap_or_default()
     }
 
     fn is_current(&self, index: usize) -> bool {
-        self.lanes.get(index).is_some_and(|lane| lane.call.generation == self.generation)
+        self.all.get(index).is_some_and(|lane| lane.call.generation == self.generation)
     }
 
     /// A call was refused: it waits for other credentials, once.
@@ -361,8 +363,10 @@ impl Lanes {
         fault: Fault,
     ) -> Option<Ended> {
         let current = self.is_current(index);
-        let lane = self.lanes.get_mut(index)?;
-        if !lane.call.again {
+        let lane = self.all.get_mut(index)?;
+        if lane.call.again {
+            lane.refusal = Some(fault);
+        } else {
             if !current {
                 lane.readmit(&self.shop);
                 self.resend(index);
@@ -373,21 +377,20 @@ impl Lanes {
             if self.renewal.login(&self.shop, &self.tool, shown, refusal) {
                 return None;
             }
-        } else {
-            lane.refusal = Some(fault);
         }
         self.settle_refusal(index)
     }
 
     /// Ends a refused call as such.
     fn settle_refusal(&mut self, index: usize) -> Option<Ended> {
-        let lane = self.lanes.get_mut(index)?;
+        let lane = self.all.get_mut(index)?;
         let fault = lane.refusal.take().unwrap_or_else(|| Fault::auth("the call was refused"));
         let free = lane.accept_refusal(&self.shop);
         let ended = self.ended(index, Err(fault));
-        match free {
-            true => self.freed(index),
-            false => self.ready.ring(index),
+        if free {
+            self.freed(index);
+        } else {
+            self.ready.ring(index);
         }
         ended
     }
@@ -403,9 +406,9 @@ impl Lanes {
             Ok(None) => None,
             Err(fault) => Some(self.shop.clean(fault)),
         };
-        for index in 0..self.lanes.len() {
+        for index in 0..self.all.len() {
             let current = self.is_current(index);
-            let Some(lane) = self.lanes.get_mut(index).filter(|lane| lane.is_refused()) else {
+            let Some(lane) = self.all.get_mut(index).filter(|lane| lane.is_refused()) else {
                 continue;
             };
             if current {
@@ -424,7 +427,7 @@ impl Lanes {
 
     /// Sends a refused call again: now, or as soon as its lane has a connection.
     fn resend(&mut self, index: usize) {
-        let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index)) else {
+        let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index)) else {
             return;
         };
         lane.refusal = None;
@@ -439,7 +442,7 @@ impl Lanes {
 
     /// What the answer on a lane is, as far as can be told without reading it.
     fn judged(&self, index: usize) -> Result<Came, Fault> {
-        let Some(lane) = self.lanes.get(index) else {
+        let Some(lane) = self.all.get(index) else {
             return Err(Fault::internal("an answer came on no lane"));
         };
         let (bytes, id) = (lane.answer(), lane.call.id);
@@ -460,17 +463,17 @@ impl Lanes {
     }
 
     fn ended(&mut self, index: usize, came: Result<Came, Fault>) -> Option<Ended> {
-        let lane = self.lanes.get_mut(index)?;
+        let lane = self.all.get_mut(index)?;
         lane.busy = false;
         let Call { ticket, sent, bytes_in, .. } = lane.call;
         Some(Ended { ticket, sent, bytes_out: lane.out.len() as u64, bytes_in, came })
     }
 
     fn too_late(&mut self, index: usize) -> Option<Ended> {
-        let waiting = self.lanes.get(index).map(Lane::waiting_for).unwrap_or_default();
+        let waiting = self.all.get(index).map(Lane::waiting_for).unwrap_or_default();
         let limit = show_duration(self.limit);
         let late = Fault::timeout(format!("no answer within {limit}, waiting for {waiting}"));
-        let said = self.lanes.get_mut(index).and_then(|lane| lane.give_up(&self.shop));
+        let said = self.all.get_mut(index).and_then(|lane| lane.give_up(&self.shop));
         if self.legacy && said.is_none() {
             self.tell_given_up(index, late.message());
         }
@@ -480,7 +483,7 @@ impl Lanes {
 
     /// Tells a server of the legacy era, where a closed connection says nothing.
     fn tell_given_up(&self, index: usize, reason: &str) {
-        let Some(id) = self.lanes.get(index).map(|lane| lane.call.id) else { return };
+        let Some(id) = self.all.get(index).map(|lane| lane.call.id) else { return };
         let mut bytes = Vec::new();
         requests::write_cancellation(id, reason, &mut bytes);
         let method = "notifications/cancelled".to_owned();
@@ -492,7 +495,7 @@ impl Lanes {
     }
 
     fn freed(&mut self, index: usize) {
-        let Some(lane) = self.lanes.get_mut(index) else { return };
+        let Some(lane) = self.all.get_mut(index) else { return };
         if !std::mem::replace(&mut lane.queued, true) {
             self.idle.push(index);
         }
@@ -501,7 +504,7 @@ impl Lanes {
 
     /// The lane is used again when its stream has ended, or there is another connection.
     fn unsettled(&mut self, index: usize) {
-        if let Some(lane) = self.lanes.get_mut(index).filter(|lane| lane.is_trailing()) {
+        if let Some(lane) = self.all.get_mut(index).filter(|lane| lane.is_trailing()) {
             let until = SystemClock.now() + LINGER;
             lane.call.until = until;
             self.soonest = Some(self.soonest.map_or(until, |soonest| soonest.min(until)));
@@ -513,7 +516,7 @@ impl Lanes {
     /// that ends is made again before it is needed.
     fn watch_idle(&mut self) {
         while let Some(index) = self.unwatched.pop() {
-            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };

@@ -304,9 +304,10 @@ impl Reply {
             return not_the_answer(stray, &Value::from(id));
         }
         let fault = Fault::unreachable(format!("{reason} before the answer came"));
-        match self.resumable {
-            true => fault.detail("a run of calls does not continue event streams"),
-            false => fault,
+        if self.resumable {
+            fault.detail("a run of calls does not continue event streams")
+        } else {
+            fault
         }
     }
 

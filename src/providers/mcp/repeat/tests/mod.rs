@@ -295,7 +295,7 @@ def told(message):
     ran.unwrap();
     assert!(load.all(is_ok), "{:?}", load.ends);
     assert_eq!(beside.unwrap().output, "by the way");
-    let outputs = outputs.0.lock().unwrap();
+    let outputs = outputs.0.lock().unwrap().clone();
     assert_eq!((outputs.len(), outputs[199].as_str()), (200, "200 pongs"));
     for words in ["listening on 3000 (200 times)", "unknown id", "answered twice"] {
         assert!(doubts(&*repeater, words), "{words}: {:?}", repeater.doubts());
@@ -356,7 +356,7 @@ def told(message):
     assert_eq!(fault.kind(), FaultKind::Timeout);
     assert_eq!(fault.message(), "no answer within 150 ms");
     assert!(is_ok(&load.ends[&1]));
-    let outputs = outputs.0.lock().unwrap();
+    let outputs = outputs.0.lock().unwrap().clone();
     assert!(outputs[0].contains("1000000000") && outputs[0].contains("no answer"), "{outputs:?}");
     assert!(doubts(&*repeater, "after its request was given up"));
     provider.close().await;
@@ -487,11 +487,10 @@ async fn a_trace_shows_every_message() {
     let mut repeater = repeater(&provider, &order(2)).await;
     repeater.run(&mut Script::new(20, 2)).await.unwrap();
     let run = CallId("run".to_owned());
-    let seen = seen.lock().unwrap();
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
     let messages = seen.iter().filter(|traffic| {
         traffic.call.as_ref() == Some(&run) && matches!(traffic.what, Passed::Message { .. })
     });
     assert_eq!(messages.count(), 40);
-    drop(seen);
     provider.close().await;
 }
