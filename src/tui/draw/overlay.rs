@@ -14,7 +14,7 @@ use crate::tui::theme::Meaning;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     if let Some(pending) = state.approvals.front() {
-        return approval(frame, words, pending, state.approvals.len(), area);
+        return approval(frame, words, state, pending, area);
     }
     match state.overlay {
         Some(Overlay::Help(from)) => {
@@ -78,20 +78,25 @@ fn help(words: &Words<'_>) -> Vec<Line<'static>> {
 fn approval(
     frame: &mut Frame<'_>,
     words: &Words<'_>,
+    state: &State,
     pending: &PendingApproval,
-    waiting: usize,
     area: Rect,
 ) {
     let place = layout::window(area, 76, area.height.saturating_sub(4).min(24));
     frame.render_widget(Clear, place);
-    let title = format!("Approval needed  1 of {waiting}");
+    let title = format!("Approval needed  1 of {}", state.approvals.len());
+    let keys = if state.takes_an_answer() {
+        words.line(Meaning::Key, "Enter deny    y allow once    Esc deny")
+    } else {
+        words.line(Meaning::Dim, "one moment: what was typed ahead is no answer")
+    };
     let inner = pane::open(frame, words, place, &title, true);
     let asked = &pending.asked;
     let mut lines = vec![
         words.line(Meaning::Name, asked.tool.name.full()),
         words.fact("why", &asked.reason),
         Line::default(),
-        words.line(Meaning::Key, "Enter deny    y allow once    Esc deny"),
+        keys,
         Line::default(),
     ];
     let arguments = serde_json::Value::Object(asked.arguments.clone());

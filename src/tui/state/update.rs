@@ -66,6 +66,12 @@ impl State {
         Vec::new()
     }
 
+    /// Whether the approval that is shown has been there for long enough to be answered.
+    pub fn takes_an_answer(&self) -> bool {
+        let since = self.approvals.front().and_then(|pending| pending.since);
+        since.is_some_and(|since| since + TYPED_AHEAD <= self.now)
+    }
+
     fn heard(&mut self, event: crate::model::Event) -> Vec<Effect> {
         use crate::model::Event as Told;
         self.servers.hear(&event);
@@ -96,10 +102,8 @@ impl State {
     }
 
     fn pressed(&mut self, key: Key) -> Vec<Effect> {
-        let typed_ahead = |pending: &PendingApproval| {
-            pending.since.is_none_or(|since| since + TYPED_AHEAD > self.now)
-        };
-        if self.approvals.front().is_some_and(typed_ahead) && key != Key::Ctrl('c') {
+        let typed_ahead = !self.approvals.is_empty() && !self.takes_an_answer();
+        if typed_ahead && key != Key::Ctrl('c') {
             return Vec::new();
         }
         // Leaving is possible from everywhere.

@@ -80,13 +80,6 @@ impl Pty {
         Self::sized(room, env!("CARGO_BIN_EXE_toolhost"), arguments, rows, columns)
     }
 
-    /// Waits for whatever comes next.
-    pub fn settle(&mut self) {
-        if let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
-            self.take(&bytes);
-        }
-    }
-
     /// Asks the program to end.
     pub fn terminate(&self) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
