@@ -12,8 +12,10 @@
 //! |---|---|
 //! | [`run`] | one run of the program: signals, and where a failure becomes text and an exit code |
 //! | [`cli`] | the grammar, the commands, output, questions, completion |
+//! | [`tui`] | the console: its state, keys, picture, and the terminal while it runs |
 //! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
 //! | [`serve`] | the demo server that the embedded `mcp.yaml` starts; recording and replaying servers |
+//! | [`bench`] | the load engine: plans, runs, what can be said about them |
 //! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
 //! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
@@ -21,7 +23,7 @@
 //! | [`config`] | files to specs, with a place for every value; trust |
 //! | [`catalogue`] | one list: names, filters, fingerprints, drift |
 //! | [`net`] | what everything that speaks HTTP has in common |
-//! | [`audit`], [`history`], [`stats`] | what happened, appended |
+//! | [`audit`], [`history`], [`stats`] | what happened, appended; statistics, folded by readers |
 //! | [`model`] | the vocabulary |
 //! | [`util`] | small tools: text made safe, processes, units, the clock |
 //!

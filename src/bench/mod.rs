@@ -1,8 +1,10 @@
 //! The load engine: calls of tools at a rate or side by side, and what can be said about them.
 //!
 //! Owns: what a run is to do ([`plan`]), when each call is made ([`schedule`]), what became of them
-//! ([`meter`]), and the account of it all ([`report`]). Never does: know how calls are carried
-//! (`provider::repeat`), ask whether a tool may be called (`host`), or print.
+//! ([`meter`]), the account of it all ([`report`]), what follows from it ([`compare`], [`baseline`],
+//! [`threshold`], [`reading`]) and the forms it is written in ([`json`], [`export`]). Never does:
+//! know how calls are carried (`provider::repeat`), ask whether a tool may be called (`host`), or
+//! print.
 //!
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.

@@ -37,8 +37,6 @@ pub enum Action {
     Top,
     /// To the end.
     Bottom,
-    /// Open what is chosen.
-    Open,
     /// Fill in the arguments of the chosen tool.
     Fill,
     /// Make the call.

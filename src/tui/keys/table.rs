@@ -103,7 +103,6 @@ impl Action {
             Self::PageUp => "a page up",
             Self::Top => "to the beginning",
             Self::Bottom => "to the end",
-            Self::Open => "open",
             Self::Fill => "fill in the arguments and call",
             Self::Run => "make the call",
             Self::PreviousField => "previous field",

@@ -172,7 +172,7 @@ impl State {
             Action::PageUp => self.scroll(-PAGE),
             Action::Top => self.scroll(isize::MIN),
             Action::Bottom => self.scroll(isize::MAX),
-            Action::Open | Action::Fill => self.fill(),
+            Action::Fill => self.fill(),
             Action::Run => return self.run(),
             Action::PreviousField => self.on_form(|form| form.step(-1)),
             Action::NextField => self.on_form(|form| form.step(1)),

@@ -28,6 +28,7 @@ use crate::config::spec::Endpoint;
 use crate::mcp::calling;
 use crate::mcp::connection::Connection;
 use crate::mcp::headers;
+use crate::mcp::repeat::answer;
 use crate::mcp::repeat::request::Request;
 use crate::mcp::transport::http::lanes::{Ended, Happened, Lanes};
 use crate::model::{Era, Fault, FaultKind, Signal};
@@ -270,7 +271,10 @@ impl OverHttp {
         let at = load.now();
         let Ended { ticket, sent, bytes_out, bytes_in, came } = ended;
         let verdict = match came {
-            Ok(came) => self.judge.judge(self.lanes.answer(came), came.plain),
+            Ok(came) => {
+                let bytes = self.lanes.answer(came);
+                self.judge.judge(came.plain, || answer::outcome(bytes))
+            }
             Err(fault) => Verdict::Failed(Box::new(self.judge.named(fault))),
         };
         load.ended(End { ticket, sent, at, bytes_out, bytes_in, verdict });

@@ -3,6 +3,7 @@
 //! Owns: which answers are read and checked whole, and the verdict. Never does: find out whose
 //! answer it is.
 
+use crate::mcp::message::Raw;
 use crate::mcp::repeat::answer;
 use crate::model::{Fault, Phase};
 use crate::provider::repeat::{Inspection, Verdict};
@@ -23,6 +24,11 @@ impl Judge {
         Self { server: server.to_owned(), inspection, answers: 0 }
     }
 
+    /// The server.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// The fault with the server's name.
     pub(super) fn named(&self, fault: Fault) -> Fault {
         match fault.at_phase() {
@@ -31,8 +37,13 @@ impl Judge {
         }
     }
 
-    /// The verdict on an answer; a `plain` one is known to be a result that is no error.
-    pub(super) fn judge(&mut self, bytes: &[u8], plain: bool) -> Verdict {
+    /// The verdict on an answer; a `plain` one is known to be a result that is no error, and is
+    /// `read` only when it is inspected.
+    pub(super) fn judge(
+        &mut self,
+        plain: bool,
+        read: impl FnOnce() -> Result<Raw, Fault>,
+    ) -> Verdict {
         let turn = self.answers;
         self.answers += 1;
         let inspection =
@@ -41,7 +52,7 @@ impl Judge {
             return Verdict::Ok;
         }
         let failed = |fault: Fault| Verdict::Failed(Box::new(self.named(fault)));
-        let result = match answer::whole(answer::outcome(bytes)) {
+        let result = match answer::whole(read()) {
             Ok(result) => result,
             Err(fault) => return failed(fault),
         };

@@ -1,8 +1,8 @@
 //! Many calls over the pipes of a server that is a child process.
 //!
-//! Owns: the loop between a [`Load`] and the wire, the limit on each call, and what an answer means
-//! for a call. Never does: pace or count (the load does), or know what a request looks like (the
-//! `mcp` room does).
+//! Owns: the loop between a [`Load`] and the wire, and the limit on each call. Never does: pace or
+//! count (the load does), judge an answer (`judge`), or know what a request looks like (the `mcp`
+//! room does).
 //!
 //! What a time means here: a call was sent when the batch it is part of was handed to the pipe, and
 //! answered when the piece of the pipe that holds the end of its answer was read. Reading and
@@ -20,11 +20,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Known;
 use super::Fence;
+use super::judge::Judge;
 use crate::mcp::repeat::answer;
 use crate::mcp::repeat::flights::Flight;
-use crate::mcp::repeat::run::{Answer, Landing, Lane, Run};
-use crate::model::{Fault, Phase};
-use crate::provider::repeat::{End, Inspection, Load, Next, Order, Repeater, Shot, Verdict};
+use crate::mcp::repeat::run::{Answer, Lane, Run};
+use crate::model::Fault;
+use crate::provider::repeat::{End, Load, Next, Order, Repeater, Shot, Verdict};
 use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
 
@@ -66,7 +67,7 @@ impl Pipe {
             limit: order.limit,
             cancel: order.context.cancel.clone(),
             fence,
-            judge: Judge { server, inspection: order.inspection.clone(), answers: 0 },
+            judge: Judge::new(&server, order.inspection.clone()),
             worked,
             known,
         }
@@ -112,7 +113,10 @@ impl Repeater for Pipe {
             let at = load.now();
             run.land(at, |landing| {
                 let (flight, bytes_in) = (landing.flight, as_u64(landing.bytes));
-                let verdict = judge.judge(landing);
+                let verdict = match landing.answer {
+                    Answer::Plain(line) => judge.judge(true, || answer::outcome(line)),
+                    Answer::Read(outcome) => judge.judge(false, || outcome),
+                };
                 if matches!(verdict, Verdict::Ok) && !worked.load(Ordering::Relaxed) {
                     worked.store(true, Ordering::Relaxed);
                 }
@@ -140,7 +144,7 @@ impl Repeater for Pipe {
     }
 
     fn doubts(&self) -> Vec<String> {
-        let server = &self.judge.server;
+        let server = self.judge.server();
         let doubts = self.lane.connection().doubts().into_iter();
         doubts.map(|doubt| format!("{server}: {doubt}")).collect()
     }
@@ -210,43 +214,5 @@ impl Alarm<'_> {
             self.sleep.as_mut().reset(tokio::time::Instant::now() + left);
             self.set = Some(moment);
         }
-    }
-}
-
-/// Says what an answer means for a call.
-struct Judge {
-    server: String,
-    inspection: Option<Inspection>,
-    answers: u64,
-}
-
-impl Judge {
-    fn named(&self, fault: Fault) -> Fault {
-        fault.server(&self.server).phase(Phase::Call)
-    }
-
-    fn judge(&mut self, landing: Landing<'_>) -> Verdict {
-        let turn = self.answers;
-        self.answers += 1;
-        let inspection =
-            self.inspection.as_ref().filter(|each| turn.is_multiple_of(each.every.max(1)));
-        let outcome = match (landing.answer, inspection) {
-            (Answer::Plain(_), None) => return Verdict::Ok,
-            (Answer::Plain(line), Some(_)) => answer::outcome(line),
-            (Answer::Read(outcome), _) => outcome,
-        };
-        let failed = |fault: Fault| Verdict::Failed(Box::new(self.named(fault)));
-        let result = match answer::whole(outcome) {
-            Ok(result) => result,
-            Err(fault) => return failed(fault),
-        };
-        if let Some(fault) = inspection.and_then(|each| each.inspector.inspect(&result)) {
-            return failed(fault);
-        }
-        if result.success {
-            return Verdict::Ok;
-        }
-        let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
-        Verdict::No(words.into())
     }
 }
