@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::host::repeat::Target;
+use crate::host::repeat::{self, Target};
 use crate::model::Fault;
 use crate::util::clock::Clock;
 use crate::util::units::show_duration;
@@ -44,11 +44,13 @@ pub(super) struct Leg {
 /// When no call could be made at all.
 pub async fn run(
     plan: &Plan,
-    prepared: Vec<Prepared>,
+    mut prepared: Vec<Prepared>,
     clock: Arc<dyn Clock>,
     control: &Control,
     watch: &Watch,
 ) -> Result<Report, Fault> {
+    let mut targets: Vec<&mut Target> = prepared.iter_mut().map(|p| &mut p.target).collect();
+    repeat::introduce(&mut targets);
     let leg = |prepared: Prepared| {
         let Prepared { target, arguments, weight } = prepared;
         Leg { way: Arc::new(target), arguments, weight }

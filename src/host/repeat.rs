@@ -21,7 +21,7 @@ use super::request::{Arguments, CallRequest};
 use super::router::{Route, Search};
 use super::{ToolHost, dispatch};
 use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
-use crate::provider::repeat::{Inspection, Order, Payload, Repeater};
+use crate::provider::repeat::{Inspection, Order, Payload, Repeat, Repeater};
 use inspector::Examiner;
 use lanes::Lanes;
 pub use record::RunRecord;
@@ -75,6 +75,8 @@ pub struct Target {
     limits: Limits,
     call_id: CallId,
     inspect_every: Option<u64>,
+    /// Another target of its run is of the same provider.
+    has_sibling: bool,
     /// What was decided, in the words of the audit log.
     decision: String,
 }
@@ -131,7 +133,17 @@ impl ToolHost {
             ..CallRequest::new(name.full(), Arguments::Object(JsonObject::new()))
         };
         let (call_id, inspect_every) = (CallId(self.ids.next()), request.inspect_every);
-        Ok(Target { host, route, call, limits, call_id, inspect_every, decision })
+        let has_sibling = false;
+        Ok(Target { host, route, call, limits, call_id, inspect_every, has_sibling, decision })
+    }
+}
+
+/// Lets the targets of one run know of each other, so that those of one provider are carried alike.
+pub fn introduce(targets: &mut [&mut Target]) {
+    let members: Vec<_> = targets.iter().map(|t| Arc::clone(&t.route.member)).collect();
+    for target in targets {
+        let own = members.iter().filter(|member| Arc::ptr_eq(member, &target.route.member));
+        target.has_sibling = own.count() > 1;
     }
 }
 
@@ -191,7 +203,8 @@ impl Target {
             context: self.context(),
         };
         let provider = &self.route.member.provider;
-        let own = match provider.as_repeat() {
+        let shared = |repeat: &&dyn Repeat| repeat.carries_several() || !self.has_sibling;
+        let own = match provider.as_repeat().filter(shared) {
             Some(repeat) => repeat.repeater(&order).await,
             None => Ok(None),
         };

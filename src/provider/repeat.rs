@@ -17,6 +17,10 @@ use crate::model::{Fault, JsonObject, ToolContext, ToolName, ToolResult};
 /// other. The host carries the calls of those that have none.
 #[async_trait]
 pub trait Repeat: Send + Sync {
+    /// Whether several runs at once have this way. Where only one has it, runs that are compared are
+    /// all carried by the host, or they would be measured at two speeds.
+    fn carries_several(&self) -> bool;
+
     /// Readies a run: connects, opens what is needed, serialises what all calls share. All that
     /// takes time and is no part of a call happens here. `None` when this tool, or the way to it as
     /// it is now, has no faster way; the host carries its calls then.

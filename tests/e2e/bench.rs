@@ -61,6 +61,26 @@ impl House {
     }
 }
 
+/// The ids that calls had on the wire.
+fn ids(house: &House) -> Vec<i64> {
+    let messages = log_events(&house.room.log("srv"), "message");
+    let calls = messages.iter().filter(|message| message["method"] == "tools/call");
+    calls.filter_map(|call| call["id"].as_i64()).collect()
+}
+
+#[test]
+fn tools_of_one_server_are_compared_at_one_speed() {
+    // Requests that are written in advance have ids of their own.
+    let in_advance = |id: &i64| *id >= 1_000_000_000;
+    let alone = House::new("none");
+    alone.report(&["-n", "20"], 0);
+    assert!(ids(&alone).iter().all(in_advance), "{:?}", ids(&alone));
+    let compared = House::new("none");
+    compared.report(&["-n", "20", "--vs", "srv-echo", "--vs-args", "{\"message\":\"hi\"}"], 0);
+    let ids = ids(&compared);
+    assert!(ids.len() >= 40 && !ids.iter().any(in_advance), "{ids:?}");
+}
+
 #[test]
 fn every_call_is_made_and_reported() {
     let house = House::new("none");

@@ -26,6 +26,11 @@ use pipe::Pipe;
 
 #[async_trait]
 impl Repeat for McpProvider {
+    /// Pipes are lent to one run at a time.
+    fn carries_several(&self) -> bool {
+        !matches!(self.spec.endpoint, Endpoint::Stdio { .. })
+    }
+
     async fn repeater(&self, order: &Order) -> Result<Option<Box<dyn Repeater>>, Fault> {
         match &self.spec.endpoint {
             Endpoint::Stdio { .. } => self.pipe(order).await,
