@@ -63,8 +63,9 @@ impl McpProvider {
         let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
         self.worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
-        if let Some(fault) = self.changed_meanwhile(connection, definition.as_deref()).await {
-            result.fault = Some(fault);
+        match self.changed_meanwhile(connection, definition.as_deref()).await {
+            Ok(more) => warnings.extend(more),
+            Err(fault) => result.fault = Some(fault),
         }
         result.warnings.extend(warnings);
         result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
@@ -121,21 +122,26 @@ impl McpProvider {
         Ok(Current { definition: after, warnings })
     }
 
-    /// Whether the tool was redefined while it ran: its answer is shown, and flagged.
+    /// What to say about a tool that was redefined while it ran.
+    ///
+    /// # Errors
+    /// When a change is not to pass: the answer is shown all the same, and flagged with this.
     async fn changed_meanwhile(
         &self,
         connection: &Connection,
         before: Option<&ToolDefinition>,
-    ) -> Option<Fault> {
-        let before = before?;
-        let listed = self.known().listed.as_ref().map(|l| l.version)?;
+    ) -> Result<Vec<String>, Fault> {
+        let listed = self.known().listed.as_ref().map(|l| l.version);
+        let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {
-            return None;
+            return Ok(Vec::new());
         }
-        let fresh = self.listing(connection).await.ok()?;
-        let after = fresh.listing.tools.iter().find(|t| t.name == before.name)?;
-        let fault = change::judge(before, after, self.spec.drift()).err()?;
-        Some(fault.server(&self.spec.name).phase(Phase::Call))
+        // It cannot be looked at: the call was made by what was listed, and is not blamed for that.
+        let Ok(fresh) = self.listing(connection).await else { return Ok(Vec::new()) };
+        let after = fresh.listing.tools.iter().find(|tool| tool.name == before.name);
+        let Some(after) = after else { return Ok(Vec::new()) };
+        change::judge(before, after, self.spec.drift())
+            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
     }
 
     /// Refuses arguments that point out of the server's roots.
