@@ -67,6 +67,11 @@ impl ToolHost {
         self.call_within(request, &Nesting::default()).await
     }
 
+    /// A name for a call that is about to be made.
+    pub fn new_call_id(&self) -> CallId {
+        CallId(self.ids.next())
+    }
+
     /// One call to one server. Whether another one could have taken it stands beside the outcome.
     pub(super) async fn call_once(
         &self,
@@ -74,7 +79,7 @@ impl ToolHost {
         nesting: &Nesting,
         skipped: &[Skipped],
     ) -> Result<(CallOutcome, bool), Fault> {
-        let call_id = CallId(self.ids.next());
+        let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
         let before = async {
             let search = Self::search(request, true, skipped);
             let prepared = self.prepare(request, nesting, &search).await?;

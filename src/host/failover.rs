@@ -20,7 +20,7 @@ impl ToolHost {
     /// not be reached before anything was sent to it, the next one gets the call.
     pub(super) async fn call_within(
         &self,
-        request: CallRequest,
+        mut request: CallRequest,
         nesting: &Nesting,
     ) -> Result<CallOutcome, Fault> {
         let mut skipped: Vec<Skipped> = Vec::new();
@@ -45,6 +45,8 @@ impl ToolHost {
             };
             let reason = fault.message().to_owned();
             skipped.push(Skipped { server: server.clone(), reason });
+            // A record of its own needs a name of its own.
+            request.id = None;
             earlier = Some(outcome);
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
-use crate::model::{CallMetadata, Fault, JsonObject, ToolDefinition, ToolResult};
+use crate::model::{CallId, CallMetadata, Fault, JsonObject, ToolDefinition, ToolResult};
 use crate::provider::Preview;
 
 /// How far a listing reaches.
@@ -53,6 +53,10 @@ pub enum ArgumentWord {
 /// Run a tool.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
+    /// What the call is to be called in records and events, for whoever wants to recognise it while
+    /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
+    /// `None`: the host names it.
+    pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
     pub name: String,
     /// Only these servers are considered (empty: everything).
@@ -81,6 +85,7 @@ impl CallRequest {
     /// A call with checked arguments and every default.
     pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
         Self {
+            id: None,
             name: name.into(),
             servers: Vec::new(),
             arguments,

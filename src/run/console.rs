@@ -8,13 +8,14 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{Outcome, farewell, interrupted, runtime};
-use crate::assembly::FrontEnd;
+use crate::assembly::{self, Assembly, FrontEnd};
 use crate::cli::context::{Context, Starts};
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
-use crate::model::{Fault, TrafficSink};
-use crate::tui::backstage::Desk;
+use crate::history;
+use crate::model::Fault;
+use crate::tui::backstage::{Desk, Surroundings};
 use crate::tui::event::Event;
 use crate::tui::screen::Wishes;
 use crate::tui::theme::{Palette, Theme};
@@ -50,15 +51,14 @@ async fn open(context: &Context) -> Outcome {
         approver: Arc::new(desk.clone()),
         inbox: Arc::new(desk.clone()),
         events: desk.events(),
-        traffic: TrafficSink::off(),
+        traffic: desk.traffic(),
     })?;
     let launch = Launch {
-        host: Arc::clone(&assembly.host),
+        around: surroundings(context, &assembly),
         events,
         sender: send.clone(),
         desk,
         wishes: wishes(context),
-        clock: Arc::new(SystemClock),
     };
     let mut console = Box::pin(tui::run(launch));
     let ended = tokio::select! {
@@ -72,6 +72,21 @@ async fn open(context: &Context) -> Outcome {
     match ended?.or(late) {
         Some(signal) => Err(interrupted(signal).into()),
         None => Ok(()),
+    }
+}
+
+fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
+    let configuration = &assembly.configuration;
+    let state = context.environment.state_dir();
+    let statistics = assembly::statistics(&configuration.stats, state.as_deref());
+    Surroundings {
+        host: Arc::clone(&assembly.host),
+        statistics: statistics.map(|place| (place, configuration.stats.retention)),
+        history: assembly::place_of(&configuration.history, history::log::FILE, state.as_deref()),
+        settings: context.environment.config_dir(),
+        state,
+        cwd: context.environment.cwd(),
+        clock: Arc::new(SystemClock),
     }
 }
 

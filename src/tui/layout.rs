@@ -4,6 +4,8 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
+use super::state::{Pane, View};
+
 /// How much there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
@@ -52,6 +54,31 @@ pub fn columns(area: Rect, room: Room) -> (Rect, Rect) {
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area);
     (left, right)
+}
+
+/// Where the panes of a view are, where there is room for more than one.
+pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
+    let all = view.panes();
+    match view {
+        View::Tools => {
+            let (left, right) = columns(area, room);
+            let (above, below) = rows(right, if room == Room::Full { 55 } else { 60 });
+            vec![(all[0], left), (all[1], above), (all[2], below)]
+        }
+        View::Bench => {
+            let (left, right) = columns(area, room);
+            let (above, below) = rows(right, 55);
+            vec![(all[0], left), (all[1], above), (all[2], below)]
+        }
+        View::Servers | View::Trace | View::Stats => {
+            let (above, below) = rows(area, 50);
+            vec![(all[0], above), (all[1], below)]
+        }
+        View::History | View::Offers | View::Inbox => {
+            let (left, right) = columns(area, room);
+            vec![(all[0], left), (all[1], right)]
+        }
+    }
 }
 
 /// Two panes above each other.

@@ -27,11 +27,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::host::ToolHost;
 use crate::model::{Fault, Signal};
-use crate::util::clock::Clock;
 
-use backstage::Backstage;
+use backstage::{Backstage, Surroundings};
 use event::{Effect, Event};
 use screen::{Screen, Wishes};
 use state::State;
@@ -47,8 +45,8 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// What the console needs.
 pub struct Launch {
-    /// The gateway to all tools.
-    pub host: Arc<ToolHost>,
+    /// Where everything is that the console works with.
+    pub around: Surroundings,
     /// What happens, from all sides; told through [`backstage::Desk`].
     pub events: mpsc::Receiver<Event>,
     /// For those who tell what happens.
@@ -57,8 +55,6 @@ pub struct Launch {
     pub desk: backstage::Desk,
     /// How it is to look.
     pub wishes: Wishes,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
 }
 
 /// Runs the console until a person or a signal ends it.
@@ -66,10 +62,11 @@ pub struct Launch {
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
-    let Launch { host, mut events, sender, desk, wishes, clock } = launch;
+    let Launch { around, mut events, sender, desk, wishes } = launch;
+    let clock = Arc::clone(&around.clock);
     let mut screen = Screen::open(wishes)?;
     let mut state = State::new(screen.size()?);
-    let mut backstage = Backstage::new(host, sender, desk);
+    let mut backstage = Backstage::new(around, sender, desk.clone());
     // The first picture is there before anybody is asked for anything.
     screen.draw(&state)?;
     for effect in state.begin() {
@@ -85,7 +82,13 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
         let event = tokio::select! {
             input = screen.input() => input?,
             Some(event) = events.recv() => event,
-            _ = ticks.tick(), if state.is_moving() => Event::Tick(clock.unix()),
+            _ = ticks.tick(), if state.is_moving() => {
+                let lost = desk.lost();
+                if lost != state.shell.lost {
+                    state.update(Event::Lost(lost));
+                }
+                Event::Tick(clock.unix())
+            }
             () = tokio::time::sleep(wait), if stale => {
                 screen.draw(&state)?;
                 last_frame = clock.now();
@@ -103,7 +106,7 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
                     Effect::Redraw => screen.clear()?,
                     Effect::Suspend => {
                         screen.suspend()?;
-                        state.size = screen.size()?;
+                        state.shell.size = screen.size()?;
                     }
                     Effect::Copy(text) => screen.copy(&text)?,
                     other => backstage.perform(other),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::words::Words;
-use crate::tui::keys::{Action, Binding, TABLE};
+use crate::tui::keys::{Action, Binding};
 use crate::tui::layout::LEAST;
 use crate::tui::state::{State, View};
 use crate::tui::theme::Meaning;
@@ -16,18 +16,25 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area:
     let wide = area.width >= 60;
     if wide {
         let servers = &state.servers;
-        let (tools, ready, all) = (state.catalogue.len(), servers.ready(), servers.rows.len());
+        let (tools, ready, all) =
+            (state.tools.catalogue.len(), servers.ready(), servers.rows.len());
         spans.push(words.span(Meaning::Plain, format!(" {tools} tools  {ready}/{all} up  ")));
     }
     for (number, view) in View::ALL.into_iter().enumerate() {
-        let title = format!("{} {}", number + 1, view.title());
-        spans.push(if view == state.view {
+        let title = if area.width >= 110 { view.title() } else { view.short() };
+        // Where there is no room for all, the others are numbers.
+        let title = match area.width {
+            80.. => format!("{} {title}", number + 1),
+            _ if view == state.shell.view => format!("{} {}", number + 1, view.title()),
+            _ => (number + 1).to_string(),
+        };
+        spans.push(if view == state.shell.view {
             words.span(Meaning::Chosen, format!("[{title}]"))
         } else {
             words.span(Meaning::Plain, format!(" {title} "))
         });
     }
-    let running = state.calls.running().count();
+    let running = state.shell.calls.running().count();
     if running > 0 {
         spans.push(words.span(Meaning::Doubt, format!("  {running} running")));
     }
@@ -36,7 +43,7 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area:
 
 /// The newest message, or what is being searched for.
 pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let Some(message) = &state.message else { return };
+    let Some(message) = &state.shell.message else { return };
     let meaning = if message.is_bad { Meaning::Bad } else { Meaning::Plain };
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
@@ -44,10 +51,10 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
 /// What the keys do here, as far as there is room.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let places = state.places();
-    let shown = TABLE.iter().filter(|binding| binding.word.is_some());
     let here: Vec<&Binding> = places
         .iter()
-        .flat_map(|place| shown.clone().filter(move |binding| binding.when == *place))
+        .flat_map(|place| state.shell.keys.bindings(*place))
+        .filter(|binding| binding.word.is_some())
         .collect();
     // The way out and the way to know more are told before anything else.
     let is_vital = |b: &&&Binding| matches!(b.action, Action::Help | Action::Quit | Action::Back);

@@ -11,14 +11,14 @@ use crate::tui::theme::Meaning;
 use crate::util::text;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let catalogue = &state.catalogue;
+    let catalogue = &state.tools.catalogue;
     let found = catalogue.found().len();
     let title = if found == catalogue.len() {
         format!("Catalogue {found}")
     } else {
         format!("Catalogue {found}/{}", catalogue.len())
     };
-    let focused = state.focus == Pane::Catalogue;
+    let focused = state.shell.focus == Pane::Catalogue;
     let inner = pane::open(frame, words, area, &title, focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     if catalogue.is_filtering {

@@ -16,13 +16,13 @@ use crate::tui::theme::Meaning;
 const ARGUMENTS: usize = 100;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let focused = state.focus == Pane::Detail;
-    let Some(row) = state.catalogue.chosen() else {
+    let focused = state.shell.focus == Pane::Detail;
+    let Some(row) = state.tools.catalogue.chosen() else {
         pane::open(frame, words, area, "Tool", focused);
         return;
     };
     let inner = pane::open(frame, words, area, &row.name, focused);
-    pane::scrolled(frame, words, inner, &about(words, &row.tool), state.detail_scroll);
+    pane::scrolled(frame, words, inner, &about(words, &row.tool), state.tools.detail_scroll);
 }
 
 fn about(words: &Words<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

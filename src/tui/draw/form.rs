@@ -6,12 +6,16 @@ use ratatui::text::Line;
 
 use super::pane;
 use super::words::Words;
-use crate::tui::state::{Field, FieldState, Pane, State};
+use crate::tui::state::{Field, FieldState, Form};
 use crate::tui::theme::Meaning;
 
-pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let Some(form) = &state.form else { return };
-    let focused = state.focus == Pane::Detail;
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    form: &Form,
+    focused: bool,
+    area: Rect,
+) {
     let title = format!("Arguments  {}", form.tool);
     let inner = pane::open(frame, words, area, &title, focused);
     let [fields, foot] =

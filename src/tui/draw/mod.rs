@@ -4,13 +4,19 @@
 //! servers is made safe here, before it is laid out, so that it takes the room it seems to take.
 
 mod bars;
+mod bench;
 mod catalogue;
 mod detail;
 mod form;
+mod history;
+mod inbox;
+mod offers;
 mod overlay;
 mod pane;
 mod result;
 mod servers;
+mod stats;
+mod trace;
 mod words;
 mod wrap;
 
@@ -21,7 +27,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::layout::{self, Room};
-use super::state::{Pane, State, View};
+use super::state::{Pane, State};
 use super::theme::Theme;
 use words::Words;
 
@@ -37,44 +43,33 @@ pub fn console(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     bars::top(frame, &words, state, top);
     bars::status(frame, &words, state, status);
     bars::keys(frame, &words, state, keys);
-    if state.is_zoomed || room <= Room::Compact {
+    if state.shell.is_zoomed || room <= Room::Compact {
         // A narrow screen has no lines to spare for frames.
         words.frames = room > Room::Tiny;
-        pane(frame, &words, state, state.focus, middle);
+        pane(frame, &words, state, state.shell.focus, middle);
     } else {
-        match state.view {
-            View::Tools => tools(frame, &words, state, room, middle),
-            View::Servers => {
-                let (above, below) = layout::rows(middle, 45);
-                pane(frame, &words, state, Pane::Servers, above);
-                pane(frame, &words, state, Pane::Health, below);
-            }
+        for (shown, place) in layout::panes(state.shell.view, room, middle) {
+            pane(frame, &words, state, shown, place);
         }
     }
     overlay::draw(frame, &Words::new(theme), state, area);
 }
 
-fn tools(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, room: Room, area: Rect) {
-    let (left, right) = layout::columns(area, room);
-    pane(frame, words, state, Pane::Catalogue, left);
-    if room == Room::Full {
-        let (above, below) = layout::rows(right, 55);
-        pane(frame, words, state, Pane::Detail, above);
-        pane(frame, words, state, Pane::Result, below);
-    } else {
-        let (above, below) = layout::rows(right, 60);
-        pane(frame, words, state, Pane::Detail, above);
-        pane(frame, words, state, Pane::Result, below);
-    }
-}
-
 fn pane(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, pane: Pane, area: Rect) {
     match pane {
         Pane::Catalogue => catalogue::draw(frame, words, state, area),
-        Pane::Detail if state.form.is_some() => form::draw(frame, words, state, area),
-        Pane::Detail => detail::draw(frame, words, state, area),
+        Pane::Detail => match &state.tools.form {
+            Some(form) => form::draw(frame, words, form, state.shell.focus == pane, area),
+            None => detail::draw(frame, words, state, area),
+        },
         Pane::Result => result::draw(frame, words, state, area),
         Pane::Servers => servers::list(frame, words, state, area),
         Pane::Health => servers::health(frame, words, state, area),
+        Pane::Wire | Pane::Frame => trace::draw(frame, words, state, pane, area),
+        Pane::Usage | Pane::Latency => stats::draw(frame, words, state, pane, area),
+        Pane::Plan | Pane::Run | Pane::Verdict => bench::draw(frame, words, state, pane, area),
+        Pane::Past | Pane::Entry => history::draw(frame, words, state, pane, area),
+        Pane::Offered | Pane::Content => offers::draw(frame, words, state, pane, area),
+        Pane::Questions | Pane::Question => inbox::draw(frame, words, state, pane, area),
     }
 }

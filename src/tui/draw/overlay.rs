@@ -7,27 +7,27 @@ use ratatui::widgets::Clear;
 
 use super::pane;
 use super::words::Words;
-use crate::tui::keys::{TABLE, When};
+use crate::tui::keys::PLACES;
 use crate::tui::layout;
 use crate::tui::state::{Overlay, PendingApproval, State};
 use crate::tui::theme::Meaning;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    if let Some(pending) = state.approvals.front() {
+    if let Some(pending) = state.inbox.approvals.front() {
         return approval(frame, words, state, pending, area);
     }
-    match state.overlay {
+    match state.shell.overlay {
         Some(Overlay::Help(from)) => {
             let place = layout::window(area, 72, area.height.saturating_sub(4));
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, words, place, "Help", true);
-            pane::scrolled(frame, words, inner, &help(words), from);
+            pane::scrolled(frame, words, inner, &help(words, state), from);
         }
         Some(Overlay::Leave) => {
             let place = layout::window(area, 52, 5);
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, words, place, "Calls are running", true);
-            let running = state.calls.running().count();
+            let running = state.shell.calls.running().count();
             let lines = vec![
                 words.line(Meaning::Plain, format!("{running} running; they end with the console")),
                 words.line(Meaning::Key, "y leave   Esc stay"),
@@ -39,24 +39,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
 }
 
 /// All keys, from the table that also says what they do.
-fn help(words: &Words<'_>) -> Vec<Line<'static>> {
-    let places = [
-        When::Tools,
-        When::Form,
-        When::Servers,
-        When::Pane,
-        When::Text,
-        When::Approval,
-        When::Overlay,
-        When::Anywhere,
-    ];
+fn help(words: &Words<'_>, state: &State) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for place in places {
-        lines.push(words.line(Meaning::Title, place.title()));
-        for binding in TABLE.iter().filter(|binding| binding.when == place) {
+    for place in PLACES {
+        lines.push(words.line(Meaning::Title, place.title));
+        let bindings = state.shell.keys.bindings(place.when);
+        for binding in bindings.iter().filter(|binding| !binding.about.is_empty()) {
+            let same = bindings.iter().filter(|other| other.action == binding.action);
+            let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
             lines.push(Line::from(vec![
-                words.span(Meaning::Key, format!("  {:<10}", binding.key.to_string())),
-                words.span(Meaning::Plain, binding.action.about()),
+                words.span(Meaning::Key, format!("  {:<16}", keys.join(" "))),
+                words.span(Meaning::Plain, binding.about),
             ]));
         }
         lines.push(Line::default());
@@ -68,7 +61,7 @@ fn help(words: &Words<'_>) -> Vec<Line<'static>> {
         ("x", "cannot be called; the detail says why"),
     ] {
         lines.push(Line::from(vec![
-            words.span(Meaning::Key, format!("  {mark:<10}")),
+            words.span(Meaning::Key, format!("  {mark:<16}")),
             words.span(Meaning::Plain, said),
         ]));
     }
@@ -84,8 +77,8 @@ fn approval(
 ) {
     let place = layout::window(area, 76, area.height.saturating_sub(4).min(24));
     frame.render_widget(Clear, place);
-    let title = format!("Approval needed  1 of {}", state.approvals.len());
-    let keys = if state.takes_an_answer() {
+    let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
+    let keys = if state.inbox.takes_an_answer(state.shell.now) {
         words.line(Meaning::Key, "Enter deny    y allow once    Esc deny")
     } else {
         words.line(Meaning::Dim, "one moment: what was typed ahead is no answer")

@@ -13,13 +13,13 @@ use crate::tui::theme::Meaning;
 use crate::util::units::show_duration;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let focused = state.focus == Pane::Result;
-    let tool = match (&state.form, state.catalogue.chosen()) {
+    let focused = state.shell.focus == Pane::Result;
+    let tool = match (&state.tools.form, state.tools.catalogue.chosen()) {
         (Some(form), _) => Some(form.tool.as_str()),
         (None, Some(row)) => Some(row.name.as_str()),
         (None, None) => None,
     };
-    let Some(call) = tool.and_then(|tool| state.calls.newest_of(tool)) else {
+    let Some(call) = tool.and_then(|tool| state.shell.calls.newest_of(tool)) else {
         let inner = pane::open(frame, words, area, "Result", focused);
         return frame.render_widget(words.line(Meaning::Dim, "not called yet"), inner);
     };
@@ -36,7 +36,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         Some(Err(fault)) => ("Result  not called".to_owned(), failed(words, fault)),
     };
     let inner = pane::open(frame, words, area, &title, focused);
-    pane::scrolled(frame, words, inner, &lines, state.result_scroll);
+    pane::scrolled(frame, words, inner, &lines, state.tools.result_scroll);
 }
 
 fn ended(words: &Words<'_>, outcome: &CallOutcome) -> Vec<Line<'static>> {

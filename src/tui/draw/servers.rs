@@ -14,7 +14,7 @@ use crate::util::units::{show_duration, show_size};
 
 pub(super) fn list(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let servers = &state.servers;
-    let focused = state.focus == Pane::Servers;
+    let focused = state.shell.focus == Pane::Servers;
     let title = format!("Servers {}", servers.rows.len());
     let inner = pane::open(frame, words, area, &title, focused);
     if servers.rows.is_empty() {
@@ -72,14 +72,14 @@ fn state_of(server: &ServerStatus) -> (&'static str, Meaning) {
 }
 
 pub(super) fn health(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let focused = state.focus == Pane::Health;
+    let focused = state.shell.focus == Pane::Health;
     let Some(server) = state.servers.chosen() else {
         pane::open(frame, words, area, "Server", focused);
         return;
     };
     let inner = pane::open(frame, words, area, &server.name, focused);
     let fault = state.servers.faults.get(&server.name);
-    pane::scrolled(frame, words, inner, &about(words, server, fault), state.detail_scroll);
+    pane::scrolled(frame, words, inner, &about(words, server, fault), state.servers.scroll);
 }
 
 fn about(words: &Words<'_>, server: &ServerStatus, fault: Option<&Fault>) -> Vec<Line<'static>> {

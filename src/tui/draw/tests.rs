@@ -11,7 +11,7 @@ use crate::tui::state::tests::{listed, sample, tool};
 use crate::tui::theme::Palette;
 
 fn picture(state: &State, theme: Theme) -> String {
-    let (width, height) = state.size;
+    let (width, height) = state.shell.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();
     terminal.backend().to_string()

@@ -1,81 +1,17 @@
 //! Keys as data: which key does what, where.
 //!
-//! Owns: the table. The footer and the help are made from it, so they cannot be wrong.
+//! Owns: the tables and the map that is made of them. The footer, the help and the palette are made
+//! from that map, so they cannot be wrong.
 
+mod action;
 mod key;
+mod map;
 mod table;
 
+pub use action::Action;
 pub use key::Key;
-pub use table::{Binding, TABLE};
-
-use super::state::View;
-
-/// Something a person can do. Each has a key and a line in the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Show another view.
-    Show(View),
-    /// Focus the next pane.
-    NextPane,
-    /// Focus the one before.
-    PreviousPane,
-    /// Let the focused pane fill the screen, or give that back.
-    Zoom,
-    /// Write a filter.
-    Filter,
-    /// Choose the next order of the list.
-    Sort,
-    /// One line down.
-    Down,
-    /// One line up.
-    Up,
-    /// A page down.
-    PageDown,
-    /// A page up.
-    PageUp,
-    /// To the beginning.
-    Top,
-    /// To the end.
-    Bottom,
-    /// Fill in the arguments of the chosen tool.
-    Fill,
-    /// Make the call.
-    Run,
-    /// The field before.
-    PreviousField,
-    /// The next field.
-    NextField,
-    /// The choice before.
-    PreviousChoice,
-    /// The next choice.
-    NextChoice,
-    /// Leave the field out.
-    Unset,
-    /// Send `null` for the field.
-    Null,
-    /// Copy what is shown.
-    Copy,
-    /// Copy the call as a command line.
-    CopyCommand,
-    /// Ask again: the list, the server.
-    Refresh,
-    /// Say yes, once.
-    Yes,
-    /// Say no.
-    No,
-    /// What the keys do.
-    Help,
-    /// Close, leave, go back.
-    Back,
-    /// Stop the newest call, or leave the console.
-    Cancel,
-    /// Draw the screen anew.
-    Redraw,
-    /// Give the terminal back to the shell for a while.
-    Suspend,
-    /// Leave the console.
-    Quit,
-}
+pub use map::Keymap;
+pub use table::{Binding, PLACES, Place};
 
 /// Where a binding holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,10 +20,22 @@ pub enum When {
     Anywhere,
     /// In lists and texts that scroll.
     Pane,
-    /// In a list of tools, and beside it.
+    /// In the list of tools, and beside it.
     Tools,
-    /// In the list of servers.
+    /// In the list of servers, and beside it.
     Servers,
+    /// In what crosses the wires.
+    Trace,
+    /// In the statistics.
+    Stats,
+    /// In the benchmark.
+    Bench,
+    /// In the calls of the past.
+    History,
+    /// In what servers offer beside tools.
+    Offers,
+    /// In what servers ask.
+    Inbox,
     /// While arguments are filled in.
     Form,
     /// While a line of text is written.
@@ -96,18 +44,4 @@ pub enum When {
     Approval,
     /// While something lies over the screen.
     Overlay,
-}
-
-/// What the key does in these places, the nearest first.
-pub fn action(key: Key, places: &[When]) -> Option<Action> {
-    places.iter().find_map(|place| {
-        TABLE.iter().find(|binding| binding.when == *place && binding.key == key).map(|b| b.action)
-    })
-}
-
-/// The key of an action in these places, the nearest first.
-pub fn key_of(action: Action, places: &[When]) -> Option<Key> {
-    places.iter().find_map(|place| {
-        TABLE.iter().find(|b| b.when == *place && b.action == action).map(|b| b.key)
-    })
 }

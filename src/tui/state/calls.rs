@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::host::request::CallOutcome;
-use crate::model::{Fault, JsonObject};
+use crate::model::{CallId, Fault, JsonObject};
 use crate::tui::event::RunId;
 
 /// How many calls are remembered.
@@ -14,6 +14,8 @@ const KEPT: usize = 200;
 pub struct Call {
     /// Its number.
     pub run: RunId,
+    /// What the host calls it, once it was begun.
+    pub id: Option<CallId>,
     /// The tool's full name.
     pub tool: String,
     /// What it was called with.
@@ -42,8 +44,15 @@ impl Calls {
         {
             self.all.remove(oldest);
         }
-        self.all.push_back(Call { run, tool, arguments, outcome: None });
+        self.all.push_back(Call { run, id: None, tool, arguments, outcome: None });
         run
+    }
+
+    /// The host begins a call, and calls it this.
+    pub fn began(&mut self, run: RunId, id: CallId) {
+        if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
+            call.id = Some(id);
+        }
     }
 
     /// A call ended.

@@ -100,6 +100,15 @@ impl Catalogue {
         self.rows.get(*self.found.get(self.list.chosen())?)
     }
 
+    /// Chooses the tool of this name among those that are found; `false` when it is not.
+    pub fn choose(&mut self, name: &str) -> bool {
+        let at = self.found().position(|row| row.name == name);
+        if let Some(at) = at {
+            self.list.choose(at, self.found.len());
+        }
+        at.is_some()
+    }
+
     /// Takes the next order.
     pub fn sort_next(&mut self) {
         self.sort = match self.sort {

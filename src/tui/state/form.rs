@@ -10,6 +10,7 @@ use crate::host::coerce;
 use crate::host::example::{resolve, type_of};
 use crate::host::request::ArgumentWord;
 use crate::model::{JsonObject, ToolDefinition};
+use crate::tui::keys::Action;
 
 /// How many fields are shown; what a tool takes beyond is typed as JSON on the command line.
 const FIELDS: usize = 200;
@@ -90,6 +91,48 @@ impl Form {
         fields.sort_by_key(|field| !field.is_required);
         let schema = std::sync::Arc::clone(schema);
         Self { tool: tool.name.full(), fields, at: 0, problem: None, schema }
+    }
+
+    /// Does what a key stands for, when it is about the fields.
+    pub fn act(&mut self, action: Action) -> bool {
+        match action {
+            Action::PreviousField => self.step(-1),
+            Action::NextField => self.step(1),
+            Action::PreviousChoice => self.choose(-1),
+            Action::NextChoice => self.choose(1),
+            Action::Unset => self.set(FieldState::Unset),
+            Action::Null => self.set(FieldState::Null),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The text that is being written.
+    pub fn line(&mut self) -> Option<&mut Line> {
+        self.field().map(Field::write)
+    }
+
+    /// That text was changed.
+    pub fn rewritten(&mut self) {
+        self.problem = None;
+    }
+
+    fn choose(&mut self, by: isize) {
+        let Some(field) = self.field() else { return };
+        if !field.choices.is_empty() {
+            field.choose(by);
+        } else if by < 0 {
+            field.line.left();
+        } else {
+            field.line.right();
+        }
+    }
+
+    fn set(&mut self, state: FieldState) {
+        if let Some(field) = self.field() {
+            field.state = state;
+            field.line.clear();
+        }
     }
 
     /// The field that is being filled in.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::List;
+use super::{List, Pane, Shell, Stage};
 use crate::model::{Event, Fault, ServerState, ServerStatus};
+use crate::tui::event::{Effect, Errand};
+use crate::tui::keys::{Action, When};
 
 /// The servers.
 #[derive(Debug, Default)]
@@ -14,6 +16,40 @@ pub struct Servers {
     pub list: List,
     /// Why the list of a server's tools did not come.
     pub faults: BTreeMap<String, Fault>,
+    /// How far the health is scrolled.
+    pub scroll: usize,
+}
+
+impl Stage for Servers {
+    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+        let name = self.chosen().map(|row| row.name.clone());
+        Some(match (action, name) {
+            (Action::Connect | Action::Refresh, Some(name)) => {
+                shell.say(format!("asking {name}"));
+                vec![Effect::CheckServer(name.clone()), Effect::ListServer(name)]
+            }
+            (Action::ShowTools, Some(name)) => vec![Effect::Go(Errand::ShowTools(name))],
+            (Action::Copy, Some(name)) => {
+                shell.say("copied");
+                vec![Effect::Copy(name)]
+            }
+            _ => return None,
+        })
+    }
+
+    fn places(&self, _focus: Pane) -> Vec<When> {
+        vec![When::Servers, When::Pane, When::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Servers {
+            let length = self.rows.len();
+            self.list.step(by, length);
+            self.scroll = 0;
+        } else {
+            self.scroll = self.scroll.saturating_add_signed(by);
+        }
+    }
 }
 
 impl Servers {

@@ -1,5 +1,7 @@
 //! What the console does when things happen, without a terminal.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -7,7 +9,7 @@ use super::*;
 use crate::catalogue::Catalogue as Listed;
 use crate::host::approval::Approval;
 use crate::model::{Origin, Source, ToolDefinition, ToolName};
-use crate::tui::event::{Event, Input, RunId};
+use crate::tui::event::{AskId, AskedApproval, Event, Input, RunId};
 use crate::tui::keys::Key;
 
 pub(in crate::tui) fn tool(name: &str, schema: Value) -> ToolDefinition {
@@ -82,7 +84,7 @@ fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
 fn three_letters_find_a_tool_and_a_filled_form_calls_it() {
     let mut state = sample();
     press(&mut state, &["/", "ccl", "<enter>"]);
-    assert_eq!(state.catalogue.chosen().unwrap().name, "calculator");
+    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
     let effects = press(&mut state, &["<enter>", "2 + 2", "<f5>"]);
     let arguments = json!({ "expression": "2 + 2" }).as_object().cloned().unwrap();
     let call = Effect::Call { run: RunId(0), tool: "calculator".into(), arguments };
@@ -94,15 +96,15 @@ fn three_letters_find_a_tool_and_a_filled_form_calls_it() {
 fn letters_are_letters_while_something_is_written() {
     let mut state = sample();
     assert_eq!(press(&mut state, &["/", "q?1"]), []);
-    assert_eq!(state.catalogue.filter.text(), "q?1");
-    assert_eq!(state.overlay, None);
+    assert_eq!(state.tools.catalogue.filter.text(), "q?1");
+    assert_eq!(state.shell.overlay, None);
 }
 
 #[test]
 fn a_field_is_left_out_null_or_what_was_written() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<down>", "7", "<down>", "<right>"]);
-    let arguments = |state: &State| Value::Object(state.form.as_ref().unwrap().arguments());
+    let arguments = |state: &State| Value::Object(state.tools.form.as_ref().unwrap().arguments());
     // A text stays a text and a number becomes one, as the schema says.
     let all = json!({ "expression": "1", "precision": 7, "mode": "exact" });
     assert_eq!(arguments(&state), all);
@@ -117,7 +119,7 @@ fn a_field_is_left_out_null_or_what_was_written() {
 fn what_a_tool_requires_is_asked_for_before_it_is_called() {
     let mut state = sample();
     assert_eq!(press(&mut state, &["<enter>", "<down>", "<f5>"]), []);
-    let form = state.form.as_ref().unwrap();
+    let form = state.tools.form.as_ref().unwrap();
     assert_eq!((form.at, form.problem.as_deref()), (0, Some("expression is required")));
 }
 
@@ -128,7 +130,7 @@ fn a_server_that_tells_its_tools_replaces_what_was_declared_of_it() {
     let tools = vec![tool("web-search", schema.clone()).into(), tool("web-open", schema).into()];
     let catalogue = Box::new(Listed { tools, ..Listed::default() });
     state.update(Event::Listed { servers: vec!["web".into()], catalogue });
-    let names: Vec<&str> = state.catalogue.found().map(|row| row.name.as_str()).collect();
+    let names: Vec<&str> = state.tools.catalogue.found().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["calculator", "clock", "files-read_file", "web-search", "web-open"]);
 }
 
@@ -137,7 +139,7 @@ fn the_query_narrows_by_source_and_by_what_is_unwanted() {
     let found = |query: &str| {
         let mut state = sample();
         press(&mut state, &["/", query]);
-        state.catalogue.found().map(|row| row.name.clone()).collect::<Vec<_>>()
+        state.tools.catalogue.found().map(|row| row.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(found("src:web"), ["web-search"]);
     assert_eq!(found("!builtin"), ["files-read_file", "web-search"]);
@@ -168,7 +170,7 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
     assert_eq!(press(&mut state, &["<enter>"]), [Effect::Approve(AskId(2), Approval::Refused)]);
     ask(&mut state, 3);
     state.update(Event::Withdrawn(AskId(3)));
-    assert!(state.approvals.is_empty());
+    assert!(state.inbox.approvals.is_empty());
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn control_c_stops_a_call_and_then_leaves() {
 fn leaving_asks_while_calls_run() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<f5>", "<esc>", "q"]);
-    assert_eq!(state.overlay, Some(Overlay::Leave));
+    assert_eq!(state.shell.overlay, Some(Overlay::Leave));
     assert_eq!(press(&mut state, &["y"]), [Effect::Quit(None)]);
 }
 
@@ -222,7 +224,7 @@ proptest! {
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         for key in keys {
             state.update(Event::Input(Input::Key(key)));
-            prop_assert!(state.view.panes().contains(&state.focus));
+            prop_assert!(state.shell.view.panes().contains(&state.shell.focus));
         }
         terminal.draw(|frame| crate::tui::draw::console(frame, &state, &crate::tui::theme::Theme::default())).unwrap();
     }

@@ -1,4 +1,12 @@
 //! What the console hears, and what it wants done.
+//!
+//! Owns: the words that pass between the state and everything else. What concerns one view only
+//! stands in a module of its own: what the view wants done (`Wish`), and what came of it (`News`).
+
+pub mod bench;
+pub mod history;
+pub mod offers;
+pub mod stats;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +14,9 @@ use std::time::Duration;
 use crate::catalogue::Catalogue;
 use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
-use crate::model::{Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition};
+use crate::model::{
+    CallId, Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition, Traffic,
+};
 
 use super::keys::Key;
 
@@ -19,6 +29,10 @@ pub enum Event {
     Tick(Duration),
     /// The host tells what happens.
     Host(crate::model::Event),
+    /// Something crossed the wire of a server.
+    Traffic(Box<Traffic>),
+    /// So many events were lost until now, because more came than could be taken in.
+    Lost(u64),
     /// A list was asked for and came: of everything local and declared, or of these servers.
     Listed {
         /// The servers that were asked; none for what is known without asking.
@@ -28,6 +42,13 @@ pub enum Event {
     },
     /// How the servers are.
     Servers(Vec<ServerStatus>),
+    /// A call is made now; this is what the host calls it.
+    Began {
+        /// Which one.
+        run: RunId,
+        /// Its identity in records and in what the host tells.
+        call: CallId,
+    },
     /// A call ended.
     Ended {
         /// Which one.
@@ -51,6 +72,21 @@ pub enum Event {
     },
     /// Nobody waits for this answer any more.
     Withdrawn(AskId),
+    /// What came of a wish of the statistics.
+    Stats(stats::News),
+    /// What came of a wish of the benchmark.
+    Bench(bench::News),
+    /// What came of a wish of the history.
+    History(history::News),
+    /// What came of a wish of the resources and prompts.
+    Offers(offers::News),
+    /// Something that was done in silence is worth a word.
+    Said {
+        /// What.
+        text: String,
+        /// Whether it went wrong.
+        is_bad: bool,
+    },
     /// The console is to end.
     Signal(Signal),
 }
@@ -118,6 +154,23 @@ pub enum Effect {
     Approve(AskId, Approval),
     /// Answer a server.
     Reply(AskId, Arc<Reply>),
+    /// What the statistics want done.
+    Stats(stats::Wish),
+    /// What the benchmark wants done.
+    Bench(bench::Wish),
+    /// What the history wants done.
+    History(history::Wish),
+    /// What the resources and prompts want done.
+    Offers(offers::Wish),
+    /// Write a file that was not there before; relative to where the console was opened.
+    Write {
+        /// Its name.
+        path: std::path::PathBuf,
+        /// What is in it.
+        text: String,
+    },
+    /// Something another view does. Never leaves the state.
+    Go(Errand),
     /// Put a text on the clipboard.
     Copy(String),
     /// Draw everything anew.
@@ -126,4 +179,36 @@ pub enum Effect {
     Suspend,
     /// End the console.
     Quit(Option<Signal>),
+}
+
+/// What one view asks of another.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Errand {
+    /// Fill in the arguments of a tool, beginning with these.
+    Fill {
+        /// The tool's full name.
+        tool: String,
+        /// What is known of its arguments.
+        arguments: Option<JsonObject>,
+    },
+    /// Call a tool at once, and show what it gives.
+    Call {
+        /// The tool's full name.
+        tool: String,
+        /// Its arguments.
+        arguments: JsonObject,
+    },
+    /// Benchmark a tool.
+    Bench {
+        /// The tool's full name.
+        tool: String,
+        /// Its arguments, when they are known.
+        arguments: Option<JsonObject>,
+    },
+    /// Show the tools of a server.
+    ShowTools(String),
+    /// Show the wire of a server.
+    ShowTrace(String),
+    /// Show the calls of the past of a tool.
+    ShowHistory(String),
 }

@@ -1,16 +1,7 @@
-//! The console on a real terminal: what a person types and sees.
+//! Opening and leaving, the tools, approvals, sizes, signals.
 
-use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
-
-/// What a program sends to leave the screen it drew on.
-const LEAVES: &str = "\u{1b}[?1049l";
-
-fn room_with_server() -> (Sandbox, Fixture) {
-    let room = Sandbox::new();
-    let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &room.log("srv"));
-    room.server("srv", &fixture);
-    (room, fixture)
-}
+use super::{LEAVES, room_with_server};
+use crate::support::{Pty, Sandbox, log_events};
 
 #[test]
 fn a_tool_is_found_filled_in_and_called() {

@@ -1,0 +1,131 @@
+//! Does what the state wants done, out of sight; what comes of it comes back as events.
+//!
+//! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
+//! decide anything.
+
+mod desk;
+mod files;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::event::{Effect, Event, RunId};
+use crate::host::ToolHost;
+use crate::host::request::{Arguments, CallRequest, Reach};
+use crate::stats;
+use crate::util::append::Location;
+use crate::util::clock::Clock;
+
+pub use desk::Desk;
+
+/// Where everything is that the console works with.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The gateway to all tools.
+    pub host: Arc<ToolHost>,
+    /// Where statistics are kept, and for how long; `None` without a place.
+    pub statistics: Option<(stats::Place, Duration)>,
+    /// Where the calls of the past are kept; `None` without a place.
+    pub history: Option<Location>,
+    /// The directory of the user's own settings; `None` without one.
+    pub settings: Option<PathBuf>,
+    /// The directory of what is remembered between runs; `None` without one.
+    pub state: Option<PathBuf>,
+    /// The directory in which the console was opened.
+    pub cwd: PathBuf,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Does what the state wants done.
+pub struct Backstage {
+    around: Surroundings,
+    send: mpsc::Sender<Event>,
+    desk: Desk,
+    running: HashMap<RunId, CancellationToken>,
+}
+
+impl Backstage {
+    /// Works with these, and tells what comes of it here.
+    pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
+        Self { around, send, desk, running: HashMap::new() }
+    }
+
+    /// Begins what is wanted, and returns at once.
+    pub fn perform(&mut self, effect: Effect) {
+        let host = Arc::clone(&self.around.host);
+        match effect {
+            Effect::ListDeclared => self.list(Reach::Declared, Vec::new()),
+            Effect::ListServer(server) => {
+                self.list(Reach::Servers(vec![server.clone()]), vec![server]);
+            }
+            Effect::LookAtServers => {
+                let servers = host.servers();
+                self.tell(async move { Event::Servers(servers) });
+            }
+            Effect::CheckServer(server) => {
+                self.tell(async move { Event::Servers(host.check_servers(&[server]).await) });
+            }
+            Effect::Call { run, tool, arguments } => {
+                let cancel = CancellationToken::new();
+                self.running.retain(|_, cancel| !cancel.is_cancelled());
+                self.running.insert(run, cancel.clone());
+                let id = host.new_call_id();
+                let request = CallRequest {
+                    id: Some(id.clone()),
+                    cancel,
+                    ..CallRequest::new(tool, Arguments::Object(arguments))
+                };
+                let send = self.send.clone();
+                self.tell(async move {
+                    // Before anything that the host tells of this call.
+                    let _unheard = send.send(Event::Began { run, call: id }).await;
+                    Event::Ended { run, outcome: Box::new(host.call(request).await) }
+                });
+            }
+            Effect::Cancel(run) => {
+                if let Some(cancel) = self.running.remove(&run) {
+                    cancel.cancel();
+                }
+            }
+            Effect::Approve(id, approval) => self.desk.approve(id, approval),
+            Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
+            Effect::Stats(wish) => match wish {},
+            Effect::Bench(wish) => match wish {},
+            Effect::History(wish) => match wish {},
+            Effect::Offers(wish) => match wish {},
+            Effect::Write { path, text } => {
+                let path = self.around.cwd.join(path);
+                self.tell(async move { files::write(path, text).await });
+            }
+            // Done where the terminal is, or in the state itself.
+            Effect::Copy(_)
+            | Effect::Go(_)
+            | Effect::Redraw
+            | Effect::Suspend
+            | Effect::Quit(_) => {}
+        }
+    }
+
+    fn list(&self, reach: Reach, servers: Vec<String>) {
+        let host = Arc::clone(&self.around.host);
+        self.tell(async move {
+            let catalogue = Box::new(host.catalogue(&reach).await);
+            Event::Listed { servers, catalogue }
+        });
+    }
+
+    fn tell(&self, work: impl Future<Output = Event> + Send + 'static) {
+        let send = self.send.clone();
+        tokio::spawn(async move {
+            let event = work.await;
+            // The console is gone: nobody wants to know.
+            let _unheard = send.send(event).await;
+        });
+    }
+}

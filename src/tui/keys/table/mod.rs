@@ -1,0 +1,101 @@
+//! The keys, as they are when nobody changed them: a table for each place.
+
+mod bench;
+mod common;
+mod form;
+mod history;
+mod inbox;
+mod offers;
+mod servers;
+mod stats;
+mod tools;
+mod trace;
+
+use super::{Action, Key, When};
+
+/// One key in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// Which key.
+    pub key: Key,
+    /// What it does.
+    pub action: Action,
+    /// How the footer calls it; without a word it is in the help only.
+    pub word: Option<&'static str>,
+    /// What it does, for the help; empty for a second key of the same action.
+    pub about: &'static str,
+}
+
+/// The keys of a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Where.
+    pub when: When,
+    /// What it is called in the help.
+    pub title: &'static str,
+    /// What holds there, the most important first; of two for one key the first counts.
+    pub bindings: &'static [Binding],
+}
+
+/// A key that the footer shows.
+const fn shown(key: Key, action: Action, word: &'static str, about: &'static str) -> Binding {
+    Binding { key, action, word: Some(word), about }
+}
+
+/// A key that only the help shows.
+const fn quiet(key: Key, action: Action, about: &'static str) -> Binding {
+    Binding { key, action, word: None, about }
+}
+
+/// One more key for an action that stands above.
+const fn also(key: Key, action: Action) -> Binding {
+    Binding { key, action, word: None, about: "" }
+}
+
+/// All places, as the help shows them.
+pub const PLACES: &[Place] = &[
+    tools::TOOLS,
+    servers::SERVERS,
+    trace::TRACE,
+    stats::STATS,
+    bench::BENCH,
+    history::HISTORY,
+    offers::OFFERS,
+    inbox::INBOX,
+    form::FORM,
+    inbox::APPROVAL,
+    common::TEXT,
+    common::OVERLAY,
+    common::PANE,
+    common::ANYWHERE,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_key_has_two_meanings_in_one_place() {
+        for place in PLACES {
+            let mut seen = HashSet::new();
+            for binding in place.bindings {
+                assert!(seen.insert(binding.key), "{:?}: {binding:?}", place.when);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_key_does_is_said_once_for_each_action() {
+        for place in PLACES {
+            for binding in place.bindings {
+                let said = place
+                    .bindings
+                    .iter()
+                    .filter(|other| other.action == binding.action && !other.about.is_empty());
+                assert_eq!(said.count(), 1, "{:?}: {binding:?}", place.when);
+            }
+        }
+    }
+}
