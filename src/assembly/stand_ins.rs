@@ -11,12 +11,10 @@ use crate::providers::storage::{StandIn, stand_in};
 /// Takes such entries out of the tools and gives their names to their servers.
 pub(super) fn apply(configuration: &mut Configuration) {
     let mut taken: Vec<Taken> = Vec::new();
-    for spec in std::mem::take(&mut configuration.tools) {
+    let entries = configuration.tools.extract_if(.., |spec| stand_in(spec).is_some());
+    for spec in entries.collect::<Vec<_>>() {
         let outcome = match stand_in(&spec) {
-            None => {
-                configuration.tools.push(spec);
-                continue;
-            }
+            None => continue,
             Some(Err(problem)) => Err(problem),
             Some(Ok(meant)) => hand_over(configuration, &spec, &meant, &taken)
                 .map(|()| taken.push(Taken { meant, place: spec.place.clone() })),

@@ -122,7 +122,28 @@ impl Context {
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
-        let assembly = self.build()?;
+        self.assemble_by(starts, || self.build()).await
+    }
+
+    /// As [`Context::assemble`], for another front end. Questions of trust are asked in lines all
+    /// the same, where they can be read afterwards.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub async fn assemble_for(
+        &self,
+        front_end: &FrontEnd,
+        starts: Starts<'_>,
+    ) -> Result<Assembly, Fault> {
+        self.assemble_by(starts, || self.build_for(front_end.clone())).await
+    }
+
+    async fn assemble_by(
+        &self,
+        starts: Starts<'_>,
+        build: impl Fn() -> Result<Assembly, Fault>,
+    ) -> Result<Assembly, Fault> {
+        let assembly = build()?;
         self.judge(&assembly.configuration)?;
         let open = self.questions(&assembly, starts).await;
         if open.is_empty() || !prompt::is_possible() {
@@ -141,7 +162,7 @@ impl Context {
             return Ok(assembly);
         }
         // Nothing was started yet, so building again is all it takes to see the answers.
-        self.build()
+        build()
     }
 
     /// What a person has to be asked about before a command may start what it needs, directly or
@@ -188,7 +209,7 @@ impl Context {
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole.
-    pub fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
+    fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));

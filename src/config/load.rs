@@ -249,6 +249,7 @@ impl Loader<'_> {
         configuration.audit = settings.audit;
         configuration.history = settings.history;
         configuration.scopes = settings.scopes;
+        configuration.tools.shrink_to_fit();
         configuration.problems.extend(gate.into_problems());
         configuration.searched = [searched, configuration.searched].concat();
         order(&mut configuration);

@@ -15,14 +15,24 @@ use crate::model::{Place, Problem};
 pub struct SourceText {
     /// The path as found or named.
     pub path: Arc<PathBuf>,
-    /// The lines, for carets.
-    pub lines: Vec<Arc<str>>,
+    text: Box<str>,
+    /// Where each line begins in the text.
+    starts: Vec<u32>,
 }
 
 impl SourceText {
-    /// Splits a file's text into the lines that carets point into.
+    /// Keeps a file's text, for the lines that carets point into.
     pub fn new(path: impl Into<PathBuf>, text: &str) -> Arc<Self> {
-        Arc::new(Self { path: Arc::new(path.into()), lines: text.lines().map(Arc::from).collect() })
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = ends.filter_map(|(at, _)| u32::try_from(at + 1).ok());
+        let starts = std::iter::once(0).chain(starts).collect();
+        Arc::new(Self { path: Arc::new(path.into()), text: text.into(), starts })
+    }
+
+    /// A line, without its end; `index` counts from 0.
+    pub fn line(&self, index: usize) -> Option<&str> {
+        let rest = self.text.get(*self.starts.get(index)? as usize..)?;
+        rest.lines().next()
     }
 }
 
@@ -246,7 +256,8 @@ fn place_in(source: &SourceText, position: Position) -> Place {
     let text = position
         .line
         .checked_sub(1)
-        .and_then(|index| source.lines.get(index as usize).cloned())
-        .unwrap_or_else(|| Arc::from(""));
+        .and_then(|index| source.line(index as usize))
+        .unwrap_or_default();
+    let text = Arc::from(text);
     Place { file: Arc::clone(&source.path), line: position.line, column: position.column, text }
 }

@@ -3,8 +3,6 @@
 //! Owns: the names, which of them are always there, and advice about names that are none. Never
 //! does: check a value; the host does.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 /// The top-level properties of an input schema.
@@ -15,7 +13,7 @@ pub(super) struct Properties {
     /// Those that every call has.
     pub(super) required: Vec<String>,
     /// Values that stand in for absent arguments.
-    pub(super) defaults: BTreeMap<String, Value>,
+    pub(super) defaults: Vec<(String, Value)>,
     /// Whether the schema leaves open which names there are.
     pub(super) open: bool,
 }
@@ -42,6 +40,12 @@ impl Properties {
                 .iter()
                 .any(|key| schema.get(key).is_some()),
         }
+    }
+
+    /// Whether every call has an argument of this name.
+    pub(super) fn is_certain(&self, name: &str) -> bool {
+        self.required.iter().any(|required| required == name)
+            || self.defaults.iter().any(|(known, _)| known == name)
     }
 
     /// Whether a call can have an argument of this name.

@@ -43,23 +43,19 @@ pub(super) fn run(context: &Context) -> Outcome {
 async fn open(context: &Context) -> Outcome {
     let mut signals = Signals::new()
         .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
-    // Questions of trust are asked on the screen of the shell, where they can be read afterwards.
-    drop(context.assemble(Starts::Servers(&[])).await?);
     let (send, events) = mpsc::channel(tui::QUEUE);
     let desk = Desk::new(send.clone());
-    let assembly = context.build_for(FrontEnd {
+    let front_end = FrontEnd {
         approver: Arc::new(desk.clone()),
         inbox: Arc::new(desk.clone()),
         events: desk.events(),
         traffic: desk.traffic(),
-    })?;
-    let launch = Launch {
-        around: surroundings(context, &assembly),
-        events,
-        sender: send.clone(),
-        desk,
-        wishes: wishes(context),
     };
+    let assembly = context.assemble_for(&front_end, Starts::Servers(&[])).await?;
+    let around = surroundings(context, &assembly);
+    // The host has what it needs; with many tools, what the files said is as large as all of that.
+    drop(assembly);
+    let launch = Launch { around, events, sender: send.clone(), desk, wishes: wishes(context) };
     let mut console = Box::pin(tui::run(launch));
     let ended = tokio::select! {
         ended = &mut console => ended,

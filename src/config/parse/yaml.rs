@@ -151,6 +151,8 @@ impl<'a> Composer<'a> {
                 (event, span) => items.push(self.value(event, &span, depth + 1)?),
             }
         }
+        // Most are small, and there are many of them.
+        items.shrink_to_fit();
         Ok(self.builder.node(NodeValue::List(items), at))
     }
 
@@ -184,6 +186,7 @@ impl<'a> Composer<'a> {
         for value in merged {
             self.merge(&mut entries, value)?;
         }
+        entries.shrink_to_fit();
         Ok(self.builder.node(NodeValue::Map(entries), at))
     }
 

@@ -88,7 +88,7 @@ pub(super) struct Entry {
     /// Why it may not be started yet, as the command that would allow it.
     pub(super) untrusted: Option<String>,
     /// Values that stand in for absent arguments.
-    pub(super) defaults: BTreeMap<String, Value>,
+    pub(super) defaults: Vec<(String, Value)>,
     /// What the program is confined to.
     pub(super) sandbox: Option<Sandbox>,
 }
@@ -274,9 +274,7 @@ impl Properties {
                     .hint(self.advice(name))
                     .at(node.place()));
             }
-            let always =
-                self.required.iter().any(|r| r == name) || self.defaults.contains_key(name);
-            if !always && !self.open && !element.is_placeholder() {
+            if !self.is_certain(name) && !self.open && !element.is_placeholder() {
                 doubts.push(
                     Problem::warning(format!("calls without '{name}' will be refused"))
                         .hint("make it required, give it a default, or an element of its own")

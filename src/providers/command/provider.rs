@@ -43,7 +43,7 @@ struct Prepared {
 pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
     let environment = Arc::clone(&context.environment);
     let mut problems: Vec<Problem> = Vec::new();
-    let mut tools = Vec::new();
+    let mut tools = Vec::with_capacity(specs.len());
     for spec in specs {
         let name = spec.definition.name.full();
         let mut doubts = Vec::new();

@@ -90,7 +90,7 @@ pub(super) struct Entry {
     /// Arguments that stand in a text.
     pub(super) templated: BTreeSet<String>,
     /// Values that stand in for absent arguments.
-    pub(super) defaults: BTreeMap<String, Value>,
+    pub(super) defaults: Vec<(String, Value)>,
     /// The part of the answer that is the result.
     pub(super) response_path: Option<String>,
     /// How much of an answer is kept, in bytes.
@@ -406,8 +406,7 @@ impl<'a> Draft<'a> {
         for text in &self.texts {
             for name in text.template.arguments() {
                 let needed = text.in_path || text.template.only().is_none();
-                let always = properties.required.iter().any(|required| required == name)
-                    || properties.defaults.contains_key(name);
+                let always = properties.is_certain(name);
                 if !properties.has(name) {
                     self.problems.push(
                         Problem::error(format!("'{{{name}}}' is no property of the schema"))
