@@ -23,6 +23,17 @@ macro_rules! faults {
             }
         )+
 
+        /// The names of those whose tool `echo` is listed all the same.
+        pub fn listed() -> BTreeSet<String> {
+            [$((stringify!($name), &[$($list),+][..], &[$($call),+][..])),+]
+                .into_iter()
+                .filter(|(_, list, call): &(&str, &[i32], &[i32])| {
+                    list.iter().any(|code| [0, 11].contains(code)) && !call.contains(&2)
+                })
+                .map(|(name, ..)| name.replace('_', "-"))
+                .collect()
+        }
+
         /// The names of the rows and where they apply, as the server spells them.
         pub fn expectations() -> BTreeSet<(String, String)> {
             [$((stringify!($name), $places)),+]

@@ -90,7 +90,7 @@ pub(super) struct Entry {
     /// Values that stand in for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// What the program is confined to.
-    pub(super) sandbox: Option<Sandbox>,
+    pub(super) sandbox: Option<Box<Sandbox>>,
 }
 
 /// Reads an entry. Problems that leave it usable are added to `doubts`.
@@ -124,7 +124,8 @@ pub(super) fn read(
     let env_keys = entry.get("env_keys").map(Node::as_texts).transpose()?.unwrap_or_default();
     let env = surroundings::written(entry)?;
     let sandbox =
-        confinement::read(spec, Life::Call, env.contains_key("HOME"), environment, doubts)?;
+        confinement::read(spec, Life::Call, env.contains_key("HOME"), environment, doubts)?
+            .map(Box::new);
     Ok(Entry {
         program,
         arguments,

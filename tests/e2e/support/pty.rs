@@ -114,6 +114,20 @@ impl Pty {
         self
     }
 
+    /// Waits until a terminal of this size does not show some text any more.
+    #[track_caller]
+    pub fn expect_gone(&mut self, text: &str) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        while self.shown().contains(text) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(reason) => panic!("{text:?} stays ({reason}):\n{}", self.shown()),
+            }
+        }
+        self
+    }
+
     /// What a terminal of this size shows now.
     pub fn shown(&self) -> String {
         self.shown.screen().contents()
