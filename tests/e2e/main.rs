@@ -31,6 +31,7 @@ mod local_faults;
 mod local_trust;
 mod logins;
 mod offers;
+mod pictures;
 mod pins;
 mod pipelines;
 mod processes;

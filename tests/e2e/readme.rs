@@ -17,22 +17,22 @@ use toolhost::model::{FaultKind, Signal};
 
 use crate::support::{Pty, Sandbox};
 
-const README: &str = include_str!("../../README.md");
+pub const README: &str = include_str!("../../README.md");
 /// Whose home the examples show.
 const HOME: &str = "/home/ada";
 /// Where the clone stands below that home.
-const CLONE: &str = "toolhost";
+pub const CLONE: &str = "toolhost";
 
 /// A fenced block, with the lines of the README it occupies between its fences.
-struct Block<'a> {
+pub struct Block<'a> {
     /// The comment above it, without its marks.
-    comment: Option<&'a str>,
+    pub comment: Option<&'a str>,
     language: &'a str,
     /// The heading it stands under.
     section: &'a str,
     /// The number of its first line, from 0.
-    first: usize,
-    lines: Vec<&'a str>,
+    pub first: usize,
+    pub lines: Vec<&'a str>,
 }
 
 impl<'a> Block<'a> {
@@ -84,7 +84,7 @@ impl<'a> Manner<'a> {
     }
 }
 
-fn blocks() -> Vec<Block<'static>> {
+pub fn blocks() -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     let (mut comment, mut section) = (None, "");
     let mut open: Option<Block<'static>> = None;
@@ -108,7 +108,7 @@ fn blocks() -> Vec<Block<'static>> {
 }
 
 /// A room whose home holds what looks like the fresh clone, and the files of the README.
-fn house(blocks: &[Block<'_>]) -> Sandbox {
+pub fn house(blocks: &[Block<'_>]) -> Sandbox {
     let room = Sandbox::new();
     for block in blocks {
         if let Some(path) = block.comment.and_then(|comment| comment.strip_prefix("file: ")) {
@@ -161,7 +161,7 @@ fn run(room: &Sandbox, manner: &Manner<'_>, command: &str) -> (String, Option<i3
 
 /// Text without what differs between runs and machines. Widths of columns follow from that, so
 /// blanks are counted only where a line begins.
-fn lasting(text: &str) -> String {
+pub fn lasting(text: &str) -> String {
     const DIFFERS: [(&str, &str); 8] = [
         (r"\d+(\.\d+)? (ns|µs|ms)\b|\b\d\.\d\d s\b", "TIME"),
         (r"\d+(\.\d+)? (B|KiB|MiB)\b", "SIZE"),
