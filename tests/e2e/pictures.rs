@@ -48,7 +48,8 @@ fn key(name: &str) -> &str {
 fn steady(picture: &str) -> String {
     let lines = Regex::new("[─━]{2,}").unwrap();
     let bars = Regex::new("[▁▂▃▄▅▆▇█]+").unwrap();
-    let text = lasting(picture);
+    let picture: Vec<&str> = picture.trim_end().lines().map(str::trim_end).collect();
+    let text = lasting(&picture.join("\n"));
     let text = bars.replace_all(&text, "BAR").into_owned();
     lines.replace_all(&text, "─").into_owned()
 }
