@@ -9,9 +9,11 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod account;
 pub mod advice;
 pub mod arguments;
 pub mod baseline;
+pub mod brief;
 pub mod buckets;
 mod carry;
 pub mod compare;
@@ -32,10 +34,15 @@ pub mod reading;
 pub mod report;
 pub mod run;
 pub mod schedule;
+pub mod seen;
 #[cfg(test)]
 pub(crate) mod simulation;
+pub mod spelling;
+pub mod spread;
 pub mod statistic;
 mod stock;
+pub mod targets;
 pub mod template;
 pub mod threshold;
 pub mod watch;
+pub mod words;

@@ -12,6 +12,7 @@ use super::context::plural;
 use super::output::{Door, json};
 use crate::model::{Fault, JsonObject};
 use crate::util::append::AppendError;
+pub use crate::util::when::{local_time, rfc3339};
 use crate::util::{text, units};
 
 /// The most characters of arguments on one line.
@@ -53,23 +54,6 @@ impl Since {
             Self::At(time) => time.as_duration().as_secs_f64(),
         }
     }
-}
-
-/// A time for people: local, to the second, without the offset, which is the same in every row.
-pub fn local_time(unix: f64) -> String {
-    local(unix).map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d %H:%M:%S").to_string())
-}
-
-/// A time for programs: RFC 3339 with the local offset, to the microsecond.
-pub fn rfc3339(unix: f64) -> String {
-    let exact = "%Y-%m-%dT%H:%M:%S%.6f%:z";
-    local(unix).map_or_else(String::new, |zoned| zoned.strftime(exact).to_string())
-}
-
-fn local(unix: f64) -> Option<jiff::Zoned> {
-    #[expect(clippy::cast_possible_truncation, reason = "what does not fit is refused below")]
-    let micros = (unix * 1e6) as i64;
-    Some(Timestamp::from_microsecond(micros).ok()?.to_zoned(TimeZone::system()))
 }
 
 /// Arguments on one line: `key=value key=value`.
@@ -142,11 +126,5 @@ mod tests {
         assert_eq!(short_arguments(arguments), r#"a=1 b=x c="two words" d=[true] e="""#);
         let long = json!({ "a": "x".repeat(5_000), "b": 1 });
         assert!(short_arguments(long.as_object().unwrap()).chars().count() < 250);
-    }
-
-    #[test]
-    fn impossible_times_are_no_reason_to_fail() {
-        assert_eq!(local_time(1e300), "");
-        assert_eq!(rfc3339(f64::NAN).get(..4), Some("1970"));
     }
 }

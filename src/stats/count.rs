@@ -96,6 +96,23 @@ impl Counts {
         self.durations.merge(&other.durations);
     }
 
+    /// What was counted since `earlier`, which these began as.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let left = |(kind, count): (&String, &u64)| {
+            let left = count.saturating_sub(earlier.failed_by(kind));
+            (left > 0).then(|| (kind.clone(), left))
+        };
+        Self {
+            ok: self.ok.saturating_sub(earlier.ok),
+            failures: self.failures.iter().filter_map(left).collect(),
+            attempts: self.attempts.saturating_sub(earlier.attempts),
+            recovered: self.recovered.saturating_sub(earlier.recovered),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            durations: self.durations.since(&earlier.durations),
+        }
+    }
+
     /// The same without the durations.
     pub(super) fn add_numbers(&mut self, other: &Self) {
         self.ok = self.ok.saturating_add(other.ok);

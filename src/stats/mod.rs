@@ -8,6 +8,7 @@
 //! appended since into the store ([`Statistics`]), each line once, whatever happens in between.
 
 pub mod count;
+pub mod export;
 pub mod level;
 pub mod place;
 pub mod spool;

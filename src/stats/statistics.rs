@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use super::count::{Batch, Tool};
+use super::level::Stretch;
 use super::place::Place;
-use super::store::{self, Found, Store, Trouble};
-use super::summary::{self, Course, Query, Slice, Summary, Tally};
+use super::store::{self, Found, Sink, Store, Trouble};
+use super::summary::{self, Course, CourseTally, Courses, Query, Slice, Summary, Tally};
 use super::unread::{self, Positions, SpoolFile};
 use crate::model::Fault;
 use crate::util::append::AppendError;
@@ -112,6 +113,25 @@ impl Statistics {
         most: usize,
     ) -> Result<Vec<Slice>, Fault> {
         self.mended(now, |this| this.slices(query, now, most))
+    }
+
+    /// The same for each tool of the query, or each server.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn courses(
+        &mut self,
+        query: &Query,
+        now: Duration,
+        most: usize,
+        by_server: bool,
+    ) -> Result<Courses, Fault> {
+        self.mended(now, |this| {
+            let (course, stretch) = this.course_of(query, now, most)?;
+            let mut tally = CourseTally::new(course, by_server);
+            this.add_up(query, stretch, &mut tally)?;
+            Ok(tally.finish())
+        })
     }
 
     /// The tools that were ever called, as far as they are kept.
@@ -307,6 +327,18 @@ impl Statistics {
     }
 
     fn slices(&self, query: &Query, now: Duration, most: usize) -> Result<Vec<Slice>, Trouble> {
+        let (mut course, stretch) = self.course_of(query, now, most)?;
+        self.add_up(query, stretch, &mut course)?;
+        Ok(course.finish())
+    }
+
+    /// The slices of a window, and the stretch they are made of.
+    fn course_of(
+        &self,
+        query: &Query,
+        now: Duration,
+        most: usize,
+    ) -> Result<(Course, Stretch), Trouble> {
         let kept = self.store.as_ref().map_or(Ok(super::level::Kept::default()), Store::kept)?;
         let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let since = if let Some(since) = query.since {
@@ -316,13 +348,16 @@ impl Statistics {
             let first = all.tools.iter().map(|usage| usage.used.first / 1_000).min();
             first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
         };
-        let (mut course, stretch) = Course::new(since, second(now), kept, most);
+        Ok(Course::new(since, second(now), kept, most))
+    }
+
+    fn add_up(&self, query: &Query, stretch: Stretch, sink: &mut impl Sink) -> Result<(), Trouble> {
         let only = query.tools.as_deref();
         if let Some(store) = &self.store {
-            store.read(&[stretch], only, &mut course)?;
+            store.read(&[stretch], only, sink)?;
         }
-        summary::add_unfolded(&self.unfolded, &[stretch], only, &mut course);
-        Ok(course.finish())
+        summary::add_unfolded(&self.unfolded, &[stretch], only, sink);
+        Ok(())
     }
 
     /// Says once why the store is not written.

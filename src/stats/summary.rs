@@ -87,6 +87,20 @@ impl Summary {
         groups.into_iter().filter_map(group).collect()
     }
 
+    /// What was counted since `earlier`, the same query some time before; tools that were not called
+    /// since are left out.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        for usage in &mut self.tools {
+            if let Some(before) = earlier.tools.iter().find(|before| before.tool == usage.tool) {
+                usage.counts = usage.counts.since(&before.counts);
+            }
+        }
+        self.tools.retain(|usage| usage.counts.calls() > 0);
+        self.from = Some(earlier.now);
+        self
+    }
+
     /// The tools that have calls dated after now: the clock was wrong, then or now.
     pub fn ahead(&self) -> impl Iterator<Item = &Usage> {
         let now = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
@@ -217,7 +231,7 @@ impl Tally {
 }
 
 /// The course of time: slices of one length, all tools together.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Course {
     from: i64,
     length: i64,
@@ -238,6 +252,11 @@ impl Course {
         (Self { from, length, slices }, Stretch { level, from, to: now.saturating_add(1) })
     }
 
+    fn slice_of(&self, start: i64) -> Option<usize> {
+        let at = usize::try_from((start - self.from).checked_div(self.length)?).ok()?;
+        (at < self.slices.len()).then_some(at)
+    }
+
     pub(super) fn finish(self) -> Vec<Slice> {
         let span = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let mut from = self.from;
@@ -252,8 +271,68 @@ impl Course {
 
 impl Sink for Course {
     fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
-        let at = usize::try_from((grain.start - self.from) / self.length).ok()?;
+        let at = self.slice_of(grain.start)?;
         self.slices.get_mut(at)
+    }
+}
+
+/// What happened in a part of a window, in a few figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Point {
+    /// Calls.
+    pub calls: u64,
+    /// Of those: failed.
+    pub failed: u64,
+    /// What 95 of 100 calls that went well did not exceed.
+    pub p95: Option<Duration>,
+}
+
+/// The course of a window in slices of one length, for each of several.
+#[derive(Debug, Clone, Default)]
+pub struct Courses {
+    /// How long a slice is.
+    pub length: Duration,
+    /// Each tool or server (then without a name), and what happened in each slice.
+    pub of: Vec<(Tool, Vec<Point>)>,
+}
+
+/// Adds grains up by slice and tool; what nothing happened in takes no room.
+#[derive(Debug)]
+pub(super) struct CourseTally {
+    course: Course,
+    by_server: bool,
+    found: BTreeMap<Tool, BTreeMap<usize, Counts>>,
+}
+
+impl CourseTally {
+    pub(super) fn new(course: Course, by_server: bool) -> Self {
+        Self { course, by_server, found: BTreeMap::new() }
+    }
+
+    pub(super) fn finish(self) -> Courses {
+        let slices = self.course.slices.len();
+        let of = |(tool, counted): (Tool, BTreeMap<usize, Counts>)| {
+            let mut points = vec![Point::default(); slices];
+            for (at, counts) in counted {
+                points[at] = Point {
+                    calls: counts.calls(),
+                    failed: counts.failed(),
+                    p95: counts.durations.quantile(0.95),
+                };
+            }
+            (tool, points)
+        };
+        let length = Duration::from_secs(u64::try_from(self.course.length).unwrap_or(0));
+        Courses { length, of: self.found.into_iter().map(of).collect() }
+    }
+}
+
+impl Sink for CourseTally {
+    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
+        let at = self.course.slice_of(grain.start)?;
+        let name = if self.by_server { String::new() } else { grain.tool.name.clone() };
+        let key = Tool { name, server: grain.tool.server.clone() };
+        Some(self.found.entry(key).or_default().entry(at).or_default())
     }
 }
 
@@ -344,6 +423,32 @@ mod tests {
         assert_eq!(summary.total().unwrap().counts.calls(), 8);
         assert_eq!(summary.ahead().count(), 1);
         assert!(Summary::default().total().is_none());
+    }
+
+    #[test]
+    fn what_came_since_is_what_is_left() {
+        let before = Summary {
+            now: Duration::from_secs(60),
+            tools: vec![usage("a", None, &[1, 2], 1), usage("b", None, &[5], 1)],
+            ..Summary::default()
+        };
+        let mut now = Summary {
+            now: Duration::from_secs(90),
+            tools: vec![usage("a", None, &[1, 2, 30, 40], 2), usage("b", None, &[5], 1)],
+            ..Summary::default()
+        };
+        now.tools[0].counts.add_failures("timeout", 1);
+        now.tools.push(usage("c", None, &[7], 2));
+        let since = now.since(&before);
+        let names: Vec<&str> = since.tools.iter().map(|usage| usage.tool.name.as_str()).collect();
+        assert_eq!(names, ["a", "c"]);
+        let counts = &since.tools[0].counts;
+        assert_eq!((counts.ok, counts.failed(), counts.durations.count()), (2, 1, 2));
+        let about = |duration: Option<Duration>| duration.unwrap().as_millis();
+        assert_eq!(about(counts.durations.mean()), 35);
+        assert!((29..=30).contains(&about(counts.durations.min())));
+        assert!((39..=40).contains(&about(counts.durations.max())));
+        assert_eq!(since.from, Some(Duration::from_secs(60)));
     }
 
     #[test]

@@ -81,6 +81,23 @@ impl Durations {
         self.squares += other.squares;
     }
 
+    /// What was counted since `earlier`, which this one began as. The extremes are exact to a class.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut left = self.clone();
+        if left.counts.subtract(&earlier.counts).is_err() {
+            // It is another history: all of it is new.
+            return left;
+        }
+        left.sum = self.sum.saturating_sub(earlier.sum);
+        left.squares = (self.squares - earlier.squares).max(0.0);
+        if earlier.count() > 0 {
+            left.min = left.counts.min_nz().max(self.min);
+            left.max = left.counts.max().min(self.max);
+        }
+        left
+    }
+
     /// Forgets everything; keeps the room.
     pub fn clear(&mut self) {
         self.counts.reset();

@@ -5,7 +5,6 @@
 
 pub mod caret;
 pub mod content;
-pub mod csv;
 pub mod door;
 pub mod fault;
 pub mod page;

@@ -2,7 +2,6 @@
 
 pub mod chart;
 pub mod detail;
-pub mod export;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@
 
 mod desk;
 mod files;
+mod stats;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{Effect, Event, RunId};
 use crate::host::ToolHost;
 use crate::host::request::{Arguments, CallRequest, Reach};
-use crate::stats;
+use crate::stats::Place;
 use crate::util::append::Location;
 use crate::util::clock::Clock;
 
@@ -29,7 +30,7 @@ pub struct Surroundings {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
     /// Where statistics are kept, and for how long; `None` without a place.
-    pub statistics: Option<(stats::Place, Duration)>,
+    pub statistics: Option<(Place, Duration)>,
     /// Where the calls of the past are kept; `None` without a place.
     pub history: Option<Location>,
     /// The directory of the user's own settings; `None` without one.
@@ -48,12 +49,14 @@ pub struct Backstage {
     send: mpsc::Sender<Event>,
     desk: Desk,
     running: HashMap<RunId, CancellationToken>,
+    stats: stats::Reader,
 }
 
 impl Backstage {
     /// Works with these, and tells what comes of it here.
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
-        Self { around, send, desk, running: HashMap::new() }
+        let stats = stats::Reader::new(&around);
+        Self { around, send, desk, running: HashMap::new(), stats }
     }
 
     /// Begins what is wanted, and returns at once.
@@ -95,7 +98,7 @@ impl Backstage {
             }
             Effect::Approve(id, approval) => self.desk.approve(id, approval),
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
-            Effect::Stats(wish) => match wish {},
+            Effect::Stats(wish) => self.tell(self.stats.perform(wish)),
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => match wish {},
             Effect::Offers(wish) => match wish {},

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::pane;
 use super::words::Words;
+use super::{pane, stats};
 use crate::host::example::{command_line, resolve, type_of};
 use crate::model::{Origin, ToolDefinition};
 use crate::tui::state::{Pane, State};
@@ -22,7 +22,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         return;
     };
     let inner = pane::open(frame, words, area, &row.name, focused);
-    pane::scrolled(frame, words, inner, &about(words, &row.tool), state.tools.detail_scroll);
+    let mut lines = about(words, &row.tool);
+    let usage = state.stats.usage_of(&row.name);
+    lines.extend(usage.map(|(usage, window)| stats::line_of(words, usage, window)));
+    pane::scrolled(frame, words, inner, &lines, state.tools.detail_scroll);
 }
 
 fn about(words: &Words<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

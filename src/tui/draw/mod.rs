@@ -6,8 +6,11 @@
 mod bars;
 mod bench;
 mod catalogue;
+mod chart;
+mod columns;
 mod detail;
 mod form;
+mod histogram;
 mod history;
 mod inbox;
 mod offers;

@@ -58,3 +58,25 @@ pub(super) fn scrolled(
         frame.render_widget(more, corner);
     }
 }
+
+/// Asks for a line of text on the last row; gives the rows above it.
+pub(super) fn asked(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    area: Rect,
+    question: &str,
+    line: &crate::tui::state::Line,
+) -> Rect {
+    if area.is_empty() {
+        return area;
+    }
+    let (before, behind) = line.split();
+    let asked = [words.span(Meaning::Key, question), words.span(Meaning::Plain, before)];
+    let cursor: usize = asked.iter().map(ratatui::text::Span::width).sum();
+    let place = Rect { y: area.bottom() - 1, height: 1, ..area };
+    let behind = words.span(Meaning::Plain, behind);
+    frame.render_widget(Line::from_iter(asked.into_iter().chain([behind])), place);
+    let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
+    frame.set_cursor_position((x, place.y));
+    Rect { height: area.height - 1, ..area }
+}

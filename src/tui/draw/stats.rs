@@ -1,11 +1,26 @@
-//! Statistics, live.
+//! Statistics: the tools or servers by their use, and how long the chosen one took.
+
+mod latency;
+mod table;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
 use super::pane;
 use super::words::Words;
+use crate::stats::Usage;
+use crate::stats::count::Counts;
+use crate::tui::event::stats::Window;
 use crate::tui::state::{Pane, State};
+use crate::tui::theme::Meaning;
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// Marks a percentile that too few calls stand behind.
+const UNSURE: char = '?';
+/// The percentiles that are shown, with their names.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -14,5 +29,71 @@ pub(super) fn draw(
     shown: Pane,
     area: Rect,
 ) {
-    pane::open(frame, words, area, &format!("{shown:?}"), state.shell.focus == shown);
+    let focused = state.shell.focus == shown;
+    let stats = &state.stats;
+    let (title, foot) = match (shown, &stats.file) {
+        (Pane::Usage, file) => (title(state), file.as_ref()),
+        (_, file) => {
+            let name = stats.chosen().map_or("", |usage| table::name_of(usage, stats.by_server));
+            (format!("Latency  {name}"), file.as_ref().filter(|_| focused))
+        }
+    };
+    let inner = pane::open(frame, words, area, &title, focused);
+    let inner = match foot {
+        // On a narrow screen only the focused pane is there to write in.
+        Some(file) if focused || shown == Pane::Usage => {
+            pane::asked(frame, words, inner, "write to (.json, .csv): ", file)
+        }
+        _ => inner,
+    };
+    if shown == Pane::Usage {
+        table::draw(frame, words, state, inner);
+    } else {
+        latency::draw(frame, words, state, inner);
+    }
+}
+
+fn title(state: &State) -> String {
+    let stats = &state.stats;
+    let rows = if stats.by_server { "Servers" } else { "Tools" };
+    let mut title = format!("{rows} by {}  {}", stats.column.title(), stats.window.title());
+    let running = state.shell.calls.running().count();
+    if running > 0 {
+        title.push_str(&format!("  in flight {running}"));
+    }
+    if stats.is_paused {
+        title.push_str("  PAUSED");
+    }
+    title
+}
+
+/// One line about the use of a tool, in the window it was counted in.
+pub(super) fn line_of(words: &Words<'_>, usage: &Usage, window: Window) -> Line<'static> {
+    let counts = &usage.counts;
+    let calls =
+        if counts.calls() == 1 { "1 call".to_owned() } else { format!("{} calls", counts.calls()) };
+    let mut said = format!("{calls}, {}% ok", share(counts));
+    for (name, share) in [QUANTILES[0], QUANTILES[2]] {
+        if counts.durations.count() > 0 {
+            said.push_str(&format!(", {name} {}", quantile(&counts.durations, share).0));
+        }
+    }
+    words.fact("used", format!("{said} ({})", window.title()))
+}
+
+/// The share of calls that went well, in percent; only all is a hundred.
+fn share(counts: &Counts) -> String {
+    let Some(share) = counts.share_ok() else { return String::new() };
+    let percent = share * 100.0;
+    let percent = if counts.failed() > 0 { percent.min(99.9) } else { percent };
+    format!("{percent:.1}")
+}
+
+/// A percentile, and how it is to be seen: one of too few calls is dim, and marked.
+fn quantile(durations: &Durations, share: f64) -> (String, Meaning) {
+    match durations.quantile(share) {
+        None => (String::new(), Meaning::Dim),
+        Some(value) if durations.is_sure_of(share) => (show_duration(value), Meaning::Plain),
+        Some(value) => (format!("{}{UNSURE}", show_duration(value)), Meaning::Dim),
+    }
 }

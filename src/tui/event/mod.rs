@@ -205,6 +205,8 @@ pub enum Errand {
         /// Its arguments, when they are known.
         arguments: Option<JsonObject>,
     },
+    /// Show a tool.
+    ShowTool(String),
     /// Show the tools of a server.
     ShowTools(String),
     /// Show the wire of a server.

@@ -1,9 +1,107 @@
 //! What the statistics want done, and what comes of it.
 
+use std::time::Duration;
+
+use crate::model::Fault;
+use crate::stats::Summary;
+use crate::stats::summary::Courses;
+
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {}
+pub enum Wish {
+    /// Look at what was counted.
+    Look(Look),
+    /// The same, and count from now on.
+    Begin(Look),
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// The window of time.
+    pub window: Window,
+    /// The course of each of these tools, by full name, is wanted.
+    pub courses_of: Vec<String>,
+    /// Those of one server together.
+    pub by_server: bool,
+}
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {}
+pub enum News {
+    /// This was seen.
+    Seen(Box<Seen>),
+    /// Nothing could be read.
+    Failed(Fault),
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Seen {
+    /// The window.
+    pub window: Window,
+    /// What was counted in it.
+    pub summary: Summary,
+    /// What happened when.
+    pub courses: Courses,
+    /// What had to be put right, or is not as it should be.
+    pub notes: Vec<String>,
+    /// Where the statistics are kept.
+    pub place: String,
+    /// The size of the store in bytes.
+    pub size: Option<u64>,
+}
+
+/// A window of time that ends now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Window {
+    /// One minute.
+    Minute,
+    /// Five of them.
+    FiveMinutes,
+    /// An hour.
+    #[default]
+    Hour,
+    /// Since the console was opened.
+    Session,
+    /// Everything that is kept.
+    All,
+    /// Since a person began to count anew.
+    Anew,
+}
+
+impl Window {
+    /// The next one that can be chosen.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Minute => Self::FiveMinutes,
+            Self::FiveMinutes => Self::Hour,
+            Self::Hour => Self::Session,
+            Self::Session => Self::All,
+            Self::All | Self::Anew => Self::Minute,
+        }
+    }
+
+    /// How long it is, when that does not depend on anything.
+    pub fn length(self) -> Option<Duration> {
+        match self {
+            Self::Minute => Some(Duration::from_secs(60)),
+            Self::FiveMinutes => Some(Duration::from_secs(300)),
+            Self::Hour => Some(Duration::from_secs(3_600)),
+            Self::Session | Self::All | Self::Anew => None,
+        }
+    }
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Minute => "last 1m",
+            Self::FiveMinutes => "last 5m",
+            Self::Hour => "last 1h",
+            Self::Session => "this session",
+            Self::All => "all",
+            Self::Anew => "since reset",
+        }
+    }
+}

@@ -73,6 +73,8 @@ pub enum Action {
     Pause,
     /// Stay at the end, or not.
     Follow,
+    /// Another scale: equal lengths, or equal ratios.
+    Scale,
     /// Another window of time.
     Window,
     /// Begin to count anew.

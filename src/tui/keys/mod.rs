@@ -40,6 +40,8 @@ pub enum When {
     Form,
     /// While a line of text is written.
     Text,
+    /// While something is chosen or named that is to be used at once.
+    Choosing,
     /// While a person is asked for approval.
     Approval,
     /// While something lies over the screen.

@@ -32,6 +32,13 @@ impl State {
                 effects.push(self.tools.call(tool, arguments, &mut self.shell));
                 effects
             }
+            Errand::ShowTool(tool) => {
+                let effects = self.show(View::Tools);
+                if !self.tools.choose(&tool) {
+                    self.shell.say_bad(format!("{tool} is not in the catalogue"));
+                }
+                effects
+            }
             Errand::ShowTools(server) => {
                 let effects = self.show(View::Tools);
                 self.tools.find(&format!("src:{server} "));

@@ -41,7 +41,7 @@ pub use offers::Offers;
 pub use servers::Servers;
 pub use shell::{Message, Overlay, Shell};
 pub use stage::Stage;
-pub use stats::Stats;
+pub use stats::{Column, Stats};
 pub use tools::Tools;
 pub use trace::Trace;
 pub use view::{Pane, View};
@@ -86,8 +86,10 @@ impl State {
     }
 
     /// What is wanted first.
-    pub fn begin(&self) -> Vec<Effect> {
-        vec![Effect::ListDeclared, Effect::LookAtServers]
+    pub fn begin(&mut self) -> Vec<Effect> {
+        let mut effects = vec![Effect::ListDeclared, Effect::LookAtServers];
+        effects.extend(self.stats.look());
+        effects
     }
 
     /// Whether something on the screen changes by itself.

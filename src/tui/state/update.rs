@@ -50,7 +50,9 @@ impl State {
             Event::Ended { run, outcome } => {
                 self.shell.calls.end(run, *outcome);
                 self.tools.result_scroll = 0;
-                return vec![Effect::LookAtServers];
+                let mut effects = vec![Effect::LookAtServers];
+                effects.extend(self.stats.look());
+                return effects;
             }
             Event::Approval { id, asked } => self.inbox.approval(id, *asked),
             Event::Question { id, question } => {
@@ -62,7 +64,7 @@ impl State {
                 return vec![Effect::Reply(id, std::sync::Arc::new(Reply::Nobody))];
             }
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
-            Event::Stats(news) => match news {},
+            Event::Stats(news) => return self.stats.take(news),
             Event::Bench(news) => match news {},
             Event::History(news) => match news {},
             Event::Offers(news) => match news {},

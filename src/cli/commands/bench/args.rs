@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::files::Export;
-use super::parse::{self, Mixed, Rate};
+use super::parse::Mixed;
 use crate::bench::plan::WarmUp;
+use crate::bench::spelling::{self, Rate};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
 
@@ -71,7 +72,7 @@ pub struct BenchArgs {
     pub over: Option<OverWord>,
     /// Make so many calls, or calls for so long, before the first one that counts; 0 for none
     /// (default a tenth of -n or of --duration)
-    #[arg(long, value_name = "N|TIME", value_parser = parse::warm_up, help_heading = LOAD)]
+    #[arg(long, value_name = "N|TIME", value_parser = spelling::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
     /// Give a call up after this time
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
@@ -112,7 +113,7 @@ pub struct BenchArgs {
           help_heading = JUDGING)]
     pub baseline: Option<PathBuf>,
     /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
-    #[arg(long, value_name = "PERCENT", value_parser = parse::percent, help_heading = JUDGING)]
+    #[arg(long, value_name = "PERCENT", value_parser = spelling::percent, help_heading = JUDGING)]
     pub max_regression: Option<f64>,
     /// Draw times and their spread into this file, an SVG picture
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,

@@ -7,49 +7,25 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::args::BenchArgs;
-use crate::bench::arguments::typed;
-use crate::bench::plan::ArgumentSource;
+use crate::bench::targets::Given;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::context::Context;
-use crate::host::repeat::Target;
 use crate::host::request::Arguments;
 use crate::model::{Fault, JsonObject};
 
 /// The most that is read from a file of arguments.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Arguments that were read and not yet looked at by a tool.
-#[derive(Clone)]
-pub(super) enum Given {
-    /// The same for all calls.
-    One(Arguments),
-    /// One object for each call, from the beginning again after the last.
-    Lines(Vec<JsonObject>),
-}
-
-impl Given {
-    /// Reads what the command line names.
-    ///
-    /// # Errors
-    /// A usage fault that says what cannot be read, and where.
-    pub(super) async fn read(args: &BenchArgs, context: &Context) -> Result<Self, Fault> {
-        let cwd = context.environment.cwd();
-        if let Some(file) = &args.args_lines {
-            return lines(&cwd.join(file)).map(Self::Lines);
-        }
-        words(args.words.clone(), args.args.clone(), context).await.map(Self::One)
+/// Reads what the command line names.
+///
+/// # Errors
+/// A usage fault that says what cannot be read, and where.
+pub(super) async fn read(args: &BenchArgs, context: &Context) -> Result<Given, Fault> {
+    let cwd = context.environment.cwd();
+    if let Some(file) = &args.args_lines {
+        return lines(&cwd.join(file)).map(Given::Lines);
     }
-
-    /// Where the arguments of this tool's calls come from.
-    ///
-    /// # Errors
-    /// What does not fit its schema, and placeholders that mean nothing.
-    pub(super) async fn source(self, target: &Target, seed: u64) -> Result<ArgumentSource, Fault> {
-        match self {
-            Self::One(arguments) => typed(arguments, target, seed).await,
-            Self::Lines(rows) => Ok(ArgumentSource::Rows(rows)),
-        }
-    }
+    words(args.words.clone(), args.args.clone(), context).await.map(Given::One)
 }
 
 /// Reads the words of one call.

@@ -8,35 +8,17 @@ use std::str::FromStr;
 
 use super::args::BenchArgs;
 use super::targets;
-use crate::bench::environment::BenchEnvironment;
-use crate::bench::export;
-use crate::bench::findings::Findings;
-use crate::bench::json as account;
-use crate::bench::report::Report;
+use crate::bench::account::{Account, Form};
 use crate::cli::context::Context;
-use crate::cli::output::json;
 use crate::cli::output::{Label, Line};
 use crate::cli::save;
 use crate::model::Fault;
-
-/// A form of the account of a run that other programs read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// One row for each tool and figure.
-    Csv,
-    /// A table for a page.
-    Markdown,
-    /// The percentile text of HdrHistogram.
-    Hgrm,
-    /// JSON as hyperfine writes it.
-    Hyperfine,
-}
 
 /// `--export`: a form and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// The form.
-    pub format: ExportFormat,
+    pub form: Form,
     /// The file.
     pub path: PathBuf,
 }
@@ -46,21 +28,21 @@ impl FromStr for Export {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = |word: &str| match word {
-            "csv" => Some(ExportFormat::Csv),
-            "md" | "markdown" => Some(ExportFormat::Markdown),
-            "hgrm" => Some(ExportFormat::Hgrm),
-            "hyperfine" => Some(ExportFormat::Hyperfine),
+            "csv" => Some(Form::Csv),
+            "md" | "markdown" => Some(Form::Markdown),
+            "hgrm" => Some(Form::Hgrm),
+            "hyperfine" => Some(Form::Hyperfine),
             _ => None,
         };
         if let Some((word, path)) = text.split_once('=')
-            && let Some(format) = known(word)
+            && let Some(form) = known(word)
             && !path.is_empty()
         {
-            return Ok(Self { format, path: path.into() });
+            return Ok(Self { form, path: path.into() });
         }
         let path = PathBuf::from(text);
         match path.extension().and_then(|extension| known(extension.to_str()?)) {
-            Some(format) => Ok(Self { format, path }),
+            Some(form) => Ok(Self { form, path }),
             None => {
                 Err("expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm \
                          or hyperfine; toolhost's own JSON is --save FILE"
@@ -90,7 +72,7 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Fault> {
             .map_err(|fault| Fault::usage(format!("{option}: {}", fault.message())))?;
     }
     let several = targets::count(args) > 1;
-    if several && args.export.iter().any(|export| export.format == ExportFormat::Hgrm) {
+    if several && args.export.iter().any(|export| export.form == Form::Hgrm) {
         return Err(Fault::usage(
             "--export: an hgrm file is of one tool, and this run has several",
         )
@@ -103,35 +85,13 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Fault> {
 ///
 /// # Errors
 /// Of the first one that cannot be written; the others are written all the same.
-pub(super) fn write(
-    args: &BenchArgs,
-    context: &Context,
-    report: &Report,
-    environment: &BenchEnvironment,
-    findings: &Findings,
-) -> Result<(), Fault> {
-    let mut texts: Vec<(&Path, String)> = Vec::new();
-    if let Some(path) = &args.save {
-        texts.push((path, json::pretty(&account::report(report, environment, findings)) + "\n"));
-    }
-    if let Some(path) = &args.plot {
-        texts.push((path, export::svg::svg(report, None)));
-    }
-    for Export { format, path } in &args.export {
-        let text = match format {
-            ExportFormat::Csv => export::csv::csv(report),
-            ExportFormat::Markdown => export::markdown::markdown(report, &findings.comparisons),
-            ExportFormat::Hyperfine => json::pretty(&export::hyperfine::hyperfine(report)) + "\n",
-            ExportFormat::Hgrm => {
-                let first = report.targets.first();
-                first.map(|target| export::hgrm::hgrm(&target.response)).unwrap_or_default()
-            }
-        };
-        texts.push((path, text));
-    }
+pub(super) fn write(args: &BenchArgs, context: &Context, account: &Account) -> Result<(), Fault> {
+    let own = [(Form::Json, &args.save), (Form::Svg, &args.plot)];
+    let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
+    let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());
-    for (path, text) in texts {
-        outcome = outcome.and(write_one(path, &text, context));
+    for (form, path) in own.chain(exports) {
+        outcome = outcome.and(write_one(path, &account.text(form), context));
     }
     outcome
 }
@@ -152,11 +112,11 @@ mod tests {
 
     #[test]
     fn a_form_is_named_or_follows_from_the_file() {
-        let export = |text: &str| text.parse::<Export>().map(|export| export.format);
-        assert_eq!(export("a.csv"), Ok(ExportFormat::Csv));
-        assert_eq!(export("b.md"), Ok(ExportFormat::Markdown));
-        assert_eq!(export("hyperfine=c.json"), Ok(ExportFormat::Hyperfine));
-        assert_eq!(export("hgrm=a=b.txt"), Ok(ExportFormat::Hgrm));
+        let export = |text: &str| text.parse::<Export>().map(|export| export.form);
+        assert_eq!(export("a.csv"), Ok(Form::Csv));
+        assert_eq!(export("b.md"), Ok(Form::Markdown));
+        assert_eq!(export("hyperfine=c.json"), Ok(Form::Hyperfine));
+        assert_eq!(export("hgrm=a=b.txt"), Ok(Form::Hgrm));
         assert_eq!("hgrm=a=b.txt".parse::<Export>().unwrap().path, Path::new("a=b.txt"));
         for text in ["", "csv=", "a.json", "html=a.html", "a"] {
             assert!(export(text).is_err(), "{text}");

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use super::targets::Found;
 use crate::assembly::Assembly;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::Plan;
+use crate::bench::targets::Found;
 use crate::cli::context::{Context, Outcome};
 use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
 use crate::model::Fault;

@@ -2,7 +2,6 @@
 
 mod args;
 mod calls;
-mod ending;
 mod files;
 mod live;
 mod locust;
@@ -14,20 +13,18 @@ use std::sync::Arc;
 
 pub use args::BenchArgs;
 
+use crate::bench::account::{Account, Form};
 use crate::bench::driver::Control;
-use crate::bench::environment::{BenchEnvironment, ServerIdentity, ThisMachine};
+use crate::bench::environment::{BenchEnvironment, ThisMachine};
 use crate::bench::findings::{Demands, Findings};
-use crate::bench::report::{Report, TargetReport};
-use crate::bench::run::{self, Prepared};
+use crate::bench::targets::{identities, prepared, servers};
 use crate::bench::watch::Watch;
-use crate::bench::{baseline, export, json, threshold};
+use crate::bench::{baseline, json, run, threshold};
 use crate::cli::context::{Context, Outcome, Starts};
 use crate::cli::output::{Format, Label, Page};
 use crate::cli::views;
-use crate::host::ToolHost;
 use crate::model::Fault;
 use crate::util::clock::SystemClock;
-use targets::Found;
 use tokio_util::sync::CancellationToken;
 
 /// Runs the command.
@@ -52,18 +49,11 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
     if let Some(path) = &args.export_locust {
         return locust::write(path, &plan, &found, &assembly, context);
     }
-    let servers: Vec<Option<String>> = found
-        .iter()
-        .map(|found| found.target.definition().name.component().map(str::to_owned))
-        .collect();
-    let prepared = found
-        .into_iter()
-        .map(|Found { target, arguments, weight, .. }| Prepared { target, arguments, weight })
-        .collect();
+    let servers = servers(&found);
     context.ask_for_time(live::GRACE);
     let environment = BenchEnvironment::before(&ThisMachine);
     let (control, watch) = (Control::default(), Watch::default());
-    let work = run::run(&plan, prepared, Arc::new(SystemClock), &control, &watch);
+    let work = run::run(&plan, prepared(found), Arc::new(SystemClock), &control, &watch);
     let stop = live::Stop { control: &control, abort: &abort };
     let report = live::watched(work, &plan, &stop, &watch, context).await?;
     let environment = BenchEnvironment {
@@ -71,21 +61,21 @@ pub async fn run(args: &BenchArgs, context: &Context) -> Outcome {
         ..environment.after(&ThisMachine)
     };
     let findings = Findings::of(&report, &environment, &demands);
+    let account = Account { report, environment, findings };
     // Whoever reads standard output may go away; the files are written all the same.
-    let written = files::write(args, context, &report, &environment, &findings);
+    let written = files::write(args, context, &account);
+    let Account { report, environment, findings } = &account;
     match format {
-        Json | Yaml => {
-            context.door.value(format, &json::report(&report, &environment, &findings))?;
-        }
-        Csv => print(&export::csv::csv(&report), context)?,
-        Markdown => print(&export::markdown::markdown(&report, &findings.comparisons), context)?,
+        Json | Yaml => context.door.value(format, &json::report(report, environment, findings))?,
+        Csv => print(&account.text(Form::Csv), context)?,
+        Markdown => print(&account.text(Form::Markdown), context)?,
         _ => {
             let width = context.door.width();
-            context.door.page(&views::bench::page(&report, &environment, &findings, width))?;
+            context.door.page(&views::bench::page(report, environment, findings, width))?;
         }
     }
     written?;
-    match findings.fault().or_else(|| ending::of_failures(&report)) {
+    match account.fault() {
         Some(fault) => Err(fault.into()),
         None => Ok(()),
     }
@@ -109,24 +99,4 @@ fn demands(args: &BenchArgs) -> Result<Demands, Fault> {
         baseline: args.baseline.as_deref().map(baseline::read).transpose()?,
         max_regression: args.max_regression,
     })
-}
-
-/// Who the servers of the tools said they are.
-fn identities(report: &Report, servers: &[Option<String>], host: &ToolHost) -> Vec<ServerIdentity> {
-    let known = host.servers();
-    let targets = report.targets.iter().zip(servers);
-    let of = |(target, server): (&TargetReport, &Option<String>)| {
-        let status = known.iter().find(|status| Some(&status.name) == server.as_ref())?;
-        let claim = |key: &str| {
-            let info = status.server_info.as_ref()?;
-            info.get(key)?.as_str().map(str::to_owned)
-        };
-        Some(ServerIdentity {
-            tool: target.tool.clone(),
-            name: claim("name"),
-            version: claim("version"),
-            protocol: status.protocol.clone(),
-        })
-    };
-    targets.filter_map(of).collect()
 }

@@ -1,123 +1,45 @@
 //! The options as a plan.
-//!
-//! Owns: what is said when nothing is said, and which options contradict each other.
-
-use std::time::Duration;
 
 use super::args::{ArrivalsWord, BenchArgs, OverWord};
-use super::parse::Rate;
-use crate::bench::plan::{
-    Arrivals, Bounds, DURATION, Model, Over, Plan, REQUESTS, Sharing, StopRule, WarmUp,
-};
+use crate::bench::brief::Brief;
+use crate::bench::plan::{Over, Plan};
 use crate::model::Fault;
-
-/// Calls in flight at most in an open load that says nothing about it.
-const IN_FLIGHT: usize = 100;
-/// Turns of each tool of a comparison.
-const ROUNDS: u32 = 20;
-/// The share of a run that warms it up.
-const WARM_UP: u32 = 10;
-/// The longest warm-up that nobody asked for.
-const LONGEST_WARM_UP: Duration = Duration::from_secs(5);
-/// The most calls of one that nobody asked for.
-const MOST_WARM_UP: u64 = 1_000;
 
 /// What a run is to do.
 ///
 /// # Errors
 /// A usage fault that names the options that do not go together.
 pub(super) fn plan(args: &BenchArgs) -> Result<Plan, Fault> {
-    let plan = Plan {
-        model: model(args)?,
-        until: until(args),
-        sharing: sharing(args)?,
-        warm_up: args.warmup.unwrap_or_else(|| warm_up(args)),
-        stop_rules: args.stop_after_failures.map(StopRule::Failures).into_iter().collect(),
-        ..Plan::default()
-    };
-    Ok(Plan { seed: args.seed.unwrap_or(plan.seed), ..plan })
-}
-
-fn sharing(args: &BenchArgs) -> Result<Sharing, Fault> {
-    if args.vs.is_some() {
-        let rounds = args.rounds.unwrap_or(ROUNDS);
-        return match args.requests {
-            Some(requests) if args.rounds.is_none() => {
-                let most = u32::try_from(requests).unwrap_or(u32::MAX);
-                Ok(Sharing::Turns { rounds: rounds.min(most) })
-            }
-            Some(requests) if u64::from(rounds) > requests => Err(Fault::usage(format!(
-                "--rounds {rounds} needs as many calls, and -n says {requests}"
-            ))),
-            _ => Ok(Sharing::Turns { rounds }),
-        };
+    if args.vs_args.is_some() && args.vs.is_none() {
+        return Err(Fault::usage("--vs-args says nothing without --vs"));
     }
-    for (given, option) in
-        [(args.rounds.is_some(), "--rounds"), (args.vs_args.is_some(), "--vs-args")]
-    {
-        if given {
-            return Err(Fault::usage(format!("{option} says nothing without --vs")));
-        }
-    }
-    Ok(Sharing::Mixed)
-}
-
-fn until(args: &BenchArgs) -> Bounds {
-    match (args.requests, args.duration, &args.rate) {
-        // The last step ends such a run.
-        (None, None, Some(Rate::Changing(steps))) => {
-            Bounds { requests: None, duration: Some(steps.iter().map(|step| step.lasting).sum()) }
-        }
-        (None, None, _) => Bounds { requests: Some(REQUESTS), duration: Some(DURATION) },
-        (requests, duration, _) => Bounds { requests, duration },
-    }
-}
-
-fn warm_up(args: &BenchArgs) -> WarmUp {
-    match (args.requests, args.duration) {
-        (None, Some(duration)) => WarmUp::Time((duration / WARM_UP).min(LONGEST_WARM_UP)),
-        (requests, _) => {
-            let calls = requests.unwrap_or(REQUESTS) / u64::from(WARM_UP);
-            WarmUp::Calls(calls.min(MOST_WARM_UP))
-        }
-    }
-}
-
-fn model(args: &BenchArgs) -> Result<Model, Fault> {
-    let concurrency = args.concurrency.and_then(|calls| usize::try_from(calls).ok());
-    let Some(rate) = &args.rate else {
-        for (given, option) in
-            [(args.arrivals.is_some(), "--arrivals"), (args.over.is_some(), "--over")]
-        {
-            if given {
-                return Err(Fault::usage(format!("{option} says nothing without --rate"))
-                    .hint("without a rate a call is made as soon as another one has ended"));
-            }
-        }
-        return Ok(Model::Closed { concurrency: concurrency.unwrap_or(1) });
+    let brief = Brief {
+        requests: args.requests,
+        duration: args.duration,
+        concurrency: args.concurrency,
+        rate: args.rate.clone(),
+        at_random: args.arrivals.map(|word| word == ArrivalsWord::Poisson),
+        over: args.over.map(|word| match word {
+            OverWord::Queue => Over::Queue,
+            OverWord::Drop => Over::Drop,
+        }),
+        warm_up: args.warmup,
+        stop_after_failures: args.stop_after_failures,
+        seed: args.seed,
+        compares: args.vs.is_some(),
+        rounds: args.rounds,
     };
-    let arrivals = match (rate, args.arrivals) {
-        (Rate::Steady(rate), Some(ArrivalsWord::Poisson)) => Arrivals::Poisson { rate: *rate },
-        (Rate::Steady(rate), _) => Arrivals::Constant { rate: *rate },
-        (Rate::Changing(_), Some(ArrivalsWord::Poisson)) => {
-            return Err(Fault::usage("--arrivals poisson needs one --rate, not several")
-                .hint("calls at rates that change come evenly"));
-        }
-        (Rate::Changing(steps), _) => Arrivals::Steps(steps.clone()),
-    };
-    let over = match args.over {
-        Some(OverWord::Drop) => Over::Drop,
-        Some(OverWord::Queue) | None => Over::Queue,
-    };
-    Ok(Model::Open { arrivals, in_flight: concurrency.unwrap_or(IN_FLIGHT), over })
+    brief.plan()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::Parser as _;
 
     use super::*;
-    use crate::bench::plan::Step;
+    use crate::bench::plan::{Arrivals, Bounds, Model, Sharing, Step, WarmUp};
     use crate::cli::args::{Cli, Command};
 
     fn planned(words: &[&str]) -> Result<Plan, Fault> {

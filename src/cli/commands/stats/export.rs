@@ -5,9 +5,8 @@ use std::path::Path;
 use crate::cli::context::{Context, Outcome, plural};
 use crate::cli::output::{Format, Line, json};
 use crate::cli::save;
-use crate::cli::views::stats::export;
 use crate::model::Fault;
-use crate::stats::Summary;
+use crate::stats::{Summary, export};
 
 /// Writes a summary: a table when the name of the file ends in `.csv`, JSON otherwise; `-` is
 /// standard output.

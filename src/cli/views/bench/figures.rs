@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::shape::{self, Spread};
+use super::shape;
+use crate::bench::spread::{self, Spread};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::histogram::Durations;
@@ -56,7 +57,7 @@ fn cell(value: Option<Duration>, sure: bool) -> Line {
 /// How the times are spread: a bar for each class.
 pub(super) fn histogram(times: &Durations, width: Option<usize>) -> Page {
     let mut page = Page::default();
-    let Some(spread) = shape::spread(times, ROWS) else { return page };
+    let Some(spread) = spread::spread(times, ROWS) else { return page };
     // A single duration has no shape.
     if spread.classes.iter().filter(|(_, count)| *count > 0).count()
         + usize::from(spread.beyond > 0)

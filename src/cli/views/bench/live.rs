@@ -1,16 +1,12 @@
 //! A run while it goes on, in a few lines or in one.
 //!
-//! Owns: what is looked at ([`Seen`]) and how it is drawn. Looking holds the lock of each meter for
-//! a moment; drawing holds none.
+//! Owns: how what is seen of it is drawn.
 
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
-
-use super::shape::{self, Spread};
-use super::{target, words};
-use crate::bench::meter::Meter;
-use crate::bench::plan::{Bounds, Plan, Sharing};
-use crate::bench::watch::{Phase, Watch};
+use super::shape;
+use crate::bench::plan::Plan;
+use crate::bench::seen::{Seen, SeenTarget, bounds};
+use crate::bench::watch::Phase;
+use crate::bench::words;
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::show_duration;
 
@@ -22,134 +18,8 @@ const NAME: usize = 16;
 const WIDE: usize = 60;
 /// The most cells that show the rate over time.
 const LONGEST_COURSE: usize = 40;
-/// Cells that show how the times are spread.
-const SHAPE: usize = 24;
 /// Kinds of failures that are told apart while it runs.
 const KINDS: usize = 3;
-
-/// What is seen of a run at one moment.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// Where it is.
-    pub phase: Phase,
-    /// Since the first call that counts.
-    pub elapsed: Duration,
-    /// How much of it is done, as far as it is known, from 0 to 1.
-    pub share: Option<f64>,
-    /// The round that runs, and how many there are.
-    pub round: Option<(u32, u32)>,
-    /// What became of the calls of each tool so far.
-    pub targets: Vec<SeenTarget>,
-}
-
-/// What is seen of one tool.
-#[derive(Debug, Clone, Default)]
-pub struct SeenTarget {
-    name: String,
-    warm_up: u64,
-    requests: u64,
-    ok: u64,
-    failed: u64,
-    dropped: u64,
-    in_flight: u64,
-    kinds: Vec<(String, u64)>,
-    times: Option<[Duration; 3]>,
-    rates: Vec<f64>,
-    spread: String,
-    ends: Option<(Duration, Duration)>,
-}
-
-impl Seen {
-    /// Looks at a run.
-    pub fn of(watch: &Watch, plan: &Plan, now: Instant) -> Self {
-        let stage = watch.stage();
-        let (phase, round, since) = (stage.phase, stage.round, stage.began);
-        let meters = stage.targets.clone();
-        drop(stage);
-        let mut targets = Vec::new();
-        // In turns the stage knows the beginning of this turn; the run began with the first one.
-        let mut began = None;
-        for (name, meter) in meters {
-            let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
-            began = meter.began.into_iter().chain(began).min();
-            let elapsed =
-                meter.began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-            targets.push(SeenTarget::of(name, &meter, elapsed));
-        }
-        let began = began.or(since);
-        let elapsed = began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-        let made = targets.iter().map(|target| target.requests + target.dropped).sum();
-        let share = began.and_then(|_| share(&bounds(plan, targets.len()), elapsed, made));
-        Self { phase, elapsed, share, round, targets }
-    }
-
-    fn answered(&self) -> u64 {
-        self.targets.iter().map(|target| target.ok).sum()
-    }
-
-    fn failed(&self) -> u64 {
-        self.targets.iter().map(|target| target.failed).sum()
-    }
-
-    fn in_flight(&self) -> u64 {
-        self.targets.iter().map(|target| target.in_flight).sum()
-    }
-
-    fn rate(&self) -> f64 {
-        let seconds = self.elapsed.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let answered = self.answered() as f64;
-        if seconds > 0.0 { answered / seconds } else { 0.0 }
-    }
-}
-
-/// What bounds the whole run: in turns each target has the whole plan.
-fn bounds(plan: &Plan, targets: usize) -> Bounds {
-    let times = match plan.sharing {
-        Sharing::Turns { .. } => u32::try_from(targets.max(1)).unwrap_or(1),
-        Sharing::Mixed => 1,
-    };
-    Bounds {
-        requests: plan.until.requests.map(|all| all.saturating_mul(times.into())),
-        duration: plan.until.duration.map(|all| all.saturating_mul(times)),
-    }
-}
-
-/// How much is done: of the calls or of the time, whatever ends first.
-fn share(until: &Bounds, elapsed: Duration, made: u64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let calls = until.requests.map(|all| made as f64 / all.max(1) as f64);
-    let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
-    let most = calls.into_iter().chain(time).fold(f64::NAN, f64::max);
-    (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
-}
-
-impl SeenTarget {
-    fn of(name: String, meter: &Meter, elapsed: Duration) -> Self {
-        let times = &meter.response;
-        let quantiles = [0.5, 0.9, 0.99].map(|share| times.quantile(share));
-        let mut kinds: Vec<(String, u64)> =
-            meter.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
-        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Self {
-            name,
-            warm_up: meter.warm_up,
-            requests: meter.requests,
-            ok: meter.ok,
-            failed: meter.failures(),
-            dropped: meter.dropped,
-            in_flight: meter.in_flight,
-            kinds,
-            times: match quantiles {
-                [Some(p50), Some(p90), Some(p99)] => Some([p50, p90, p99]),
-                _ => None,
-            },
-            rates: target::rates(meter.timeline(), elapsed),
-            spread: shape::spread(times, SHAPE).as_ref().map(Spread::line).unwrap_or_default(),
-            ends: times.min().zip(times.quantile(0.999)),
-        }
-    }
-}
 
 /// The run as a block of lines, for a screen so many cells wide.
 pub fn block(seen: &Seen, plan: &Plan, width: usize) -> Page {
@@ -238,7 +108,7 @@ fn sums(seen: &Seen) -> Line {
     let failed = seen.failed();
     let label = if failed > 0 { Label::Error } else { Label::Dim };
     line.push(label, format!("  {failed} failed"));
-    let dropped: u64 = seen.targets.iter().map(|target| target.dropped).sum();
+    let dropped = seen.dropped();
     if dropped > 0 {
         line.push(Label::Warning, format!("  {dropped} dropped"));
     }
@@ -246,9 +116,10 @@ fn sums(seen: &Seen) -> Line {
 }
 
 fn times(target: &SeenTarget) -> Line {
-    let Some(times) = target.times else { return Line::of(Label::Dim, "no answer yet") };
+    let Some(times) = target.response else { return Line::of(Label::Dim, "no answer yet") };
     let mut line = Line::default();
-    for (name, time) in ["p50", "p90", "p99"].into_iter().zip(times) {
+    let [(p50, _), (p90, _), _, (p99, _)] = times.quantiles;
+    for (name, time) in [("p50", p50), ("p90", p90), ("p99", p99)] {
         line.push(Label::Dim, format!("{name} "));
         line.push(Label::Plain, format!("{:<9}", show_duration(time)));
     }
@@ -259,7 +130,7 @@ fn times(target: &SeenTarget) -> Line {
 fn course(target: &SeenTarget, width: usize) -> Line {
     let shape = target.ends.filter(|_| width >= WIDE).map(|(from, to)| {
         Line::of(Label::Dim, format!("{} ", show_duration(from)))
-            .then(Label::Good, &target.spread)
+            .then(Label::Good, spread(target))
             .then(Label::Dim, format!(" {}", show_duration(to)))
     });
     let beside = shape.as_ref().map_or(0, |shape| shape.width() + 3);
@@ -271,6 +142,14 @@ fn course(target: &SeenTarget, width: usize) -> Line {
         line.append(shape);
     }
     line
+}
+
+/// How the times are spread, as one line of marks.
+fn spread(target: &SeenTarget) -> String {
+    let Some(spread) = &target.spread else { return String::new() };
+    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+    let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| *count as f64).collect();
+    shape::sparkline(&counts, counts.len())
 }
 
 fn kinds(target: &SeenTarget) -> Line {
@@ -293,7 +172,8 @@ pub fn line(seen: &Seen) -> Line {
         seen.in_flight(),
     );
     for target in &seen.targets {
-        let Some([p50, _, p99]) = target.times else { continue };
+        let Some(times) = target.response else { continue };
+        let [(p50, _), _, _, (p99, _)] = times.quantiles;
         let name = if seen.targets.len() > 1 { format!(" {}", target.name) } else { String::new() };
         said = format!("{said},{name} p50 {}, p99 {}", show_duration(p50), show_duration(p99));
     }
@@ -302,9 +182,14 @@ pub fn line(seen: &Seen) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::bench::plan::Bounds;
+    use crate::bench::seen::Times;
+    use crate::bench::spread::Spread;
     use crate::cli::output::Palette;
 
     fn seen() -> Seen {
@@ -316,9 +201,16 @@ mod tests {
             failed,
             in_flight: 8,
             kinds: if failed > 0 { vec![("timeout".to_owned(), failed)] } else { Vec::new() },
-            times: Some([micros(1_230), micros(2_500), micros(41_000)]),
+            response: Some(Times {
+                quantiles: [1_230, 2_500, 9_000, 41_000].map(|time| (micros(time), true)),
+                ..Times::default()
+            }),
             rates: (0..60).map(f64::from).collect(),
-            spread: "▁▂█▅▃▂▁ ▁".to_owned(),
+            spread: Some(Spread {
+                from: micros(800),
+                classes: [1, 2, 8, 5, 3, 2, 1, 0, 1].map(|count| (micros(1), count)).into(),
+                beyond: 0,
+            }),
             ends: Some((micros(800), micros(50_000))),
             ..SeenTarget::default()
         };
@@ -386,21 +278,5 @@ mod tests {
     fn a_log_gets_one_line() {
         let shown = Palette::default().line(&line(&seen()));
         assert_snapshot!(shown, @"bench: 4 s, 1261 answered, 315/s, 3 failed, 16 in flight, demo-echo p50 1.23 ms, p99 41 ms, demo-a_tool_with_a_long_name p50 1.23 ms, p99 41 ms");
-    }
-
-    #[test]
-    fn in_turns_each_tool_has_the_whole_plan() {
-        let turns = Plan { sharing: Sharing::Turns { rounds: 5 }, ..plan() };
-        assert_eq!(bounds(&turns, 2).requests, Some(3_200));
-        assert_eq!(bounds(&plan(), 2).requests, Some(1_600));
-    }
-
-    #[test]
-    fn whatever_ends_first_says_how_much_is_done() {
-        let share =
-            |elapsed, made| share(&plan().until, Duration::from_secs(elapsed), made).unwrap();
-        assert!((share(1, 800) - 0.5).abs() < 1e-9);
-        assert!((share(9, 800) - 0.9).abs() < 1e-9);
-        assert!((share(99, 800) - 1.0).abs() < 1e-9);
     }
 }

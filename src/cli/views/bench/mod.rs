@@ -7,7 +7,6 @@ mod run;
 mod shape;
 mod target;
 mod verdicts;
-mod words;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::Findings;

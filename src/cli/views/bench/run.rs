@@ -1,8 +1,8 @@
 //! How a run was made, for people: the load, its bounds and its end, and how well it was made.
 
-use super::words;
 use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS, Sharing};
 use crate::bench::report::{Ending, Report};
+use crate::bench::words;
 use crate::cli::output::Label;
 use crate::util::units::show_duration;
 

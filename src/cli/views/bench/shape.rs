@@ -2,10 +2,6 @@
 //!
 //! Owns: how numbers become marks. Nothing that is above zero is drawn as nothing.
 
-use std::time::Duration;
-
-use crate::util::histogram::Durations;
-
 /// From little to much; each is one cell wide.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -53,52 +49,6 @@ pub(super) fn filled(share: f64, cells: usize) -> usize {
     full.max(1).min(cells)
 }
 
-/// Durations in classes of which each is longer than the one before by the same factor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spread {
-    /// The shortest duration.
-    pub from: Duration,
-    /// The longest duration of each class, and how many it has.
-    pub classes: Vec<(Duration, u64)>,
-    /// How many are longer than the last class.
-    pub beyond: u64,
-}
-
-/// Durations in at most `classes` classes; the longest few of a thousand are left out of them, so
-/// that one outlier does not flatten all others.
-pub(super) fn spread(durations: &Durations, classes: usize) -> Option<Spread> {
-    let (from, to) = (durations.min()?, durations.quantile(0.999)?);
-    let nanos = |duration: Duration| duration.as_secs_f64().max(1e-9) * 1e9;
-    let (low, high) = (nanos(from), nanos(to).max(nanos(from) * 1.001));
-    #[expect(clippy::cast_precision_loss, reason = "as many classes as a screen is wide")]
-    let factor = (high / low).powf(1.0 / classes.max(1) as f64);
-    let mut found = Vec::with_capacity(classes);
-    let mut limit = low;
-    let mut below = 0;
-    for class in 1..=classes.max(1) {
-        limit = if class == classes { high } else { limit * factor };
-        let limit = Duration::try_from_secs_f64(limit / 1e9).unwrap_or(Duration::MAX);
-        let up_to = durations.count_up_to(limit).max(below);
-        found.push((limit, up_to - below));
-        below = up_to;
-    }
-    Some(Spread { from, classes: found, beyond: durations.count().saturating_sub(below) })
-}
-
-impl Spread {
-    /// The most that one class has.
-    pub(super) fn most(&self) -> u64 {
-        self.classes.iter().map(|(_, count)| *count).max().unwrap_or(0)
-    }
-
-    /// The classes as one line of marks.
-    pub(super) fn line(&self) -> String {
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let counts: Vec<f64> = self.classes.iter().map(|(_, count)| *count as f64).collect();
-        sparkline(&counts, counts.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,32 +68,5 @@ mod tests {
             assert_eq!(filled(share, 10), cells, "{share}");
         }
         assert_eq!(filled(f64::NAN, 10), 0);
-    }
-
-    #[test]
-    fn every_duration_is_in_a_class_or_beyond_all() {
-        let mut all = Durations::default();
-        for micros in 1..=10_000 {
-            all.record(Duration::from_micros(micros));
-        }
-        all.record(Duration::from_secs(30));
-        for classes in [1, 2, 7, 40] {
-            let spread = spread(&all, classes).unwrap();
-            let within: u64 = spread.classes.iter().map(|(_, count)| count).sum();
-            assert_eq!(within + spread.beyond, all.count(), "{classes}");
-            assert_eq!(spread.classes.len(), classes);
-        }
-        let spread = spread(&all, 8).unwrap();
-        assert!((1..=15).contains(&spread.beyond), "{spread:?}");
-        assert_eq!(super::spread(&Durations::default(), 8), None);
-    }
-
-    #[test]
-    fn equal_durations_have_a_shape_too() {
-        let mut all = Durations::default();
-        all.record_many(Duration::from_millis(1), 5);
-        let spread = spread(&all, 4).unwrap();
-        assert_eq!(spread.most(), 5);
-        assert_eq!(spread.beyond, 0);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::{figures, shape, words};
-use crate::bench::compare;
+use super::{figures, shape};
 use crate::bench::report::{Report, Slice, TargetReport};
+use crate::bench::seen::rates;
+use crate::bench::{compare, words};
 use crate::cli::output::{Label, Line, Page};
 use crate::util::units::{show_duration, show_size};
 
@@ -143,19 +144,6 @@ fn over_time(report: &Report, target: &TargetReport, width: Option<usize>) -> Pa
         page.push(line);
     }
     page
-}
-
-/// Answered calls a second in each slice; the last one may have been cut short by the end.
-pub(super) fn rates(slices: &[Slice], elapsed: Duration) -> Vec<f64> {
-    let rate = |slice: &Slice| {
-        let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);
-        // What lasted next to nothing has no rate.
-        let lasted = lasted.max(slice.lasting / 10);
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let ok = slice.ok as f64;
-        ok / lasted.as_secs_f64().max(1e-9)
-    };
-    slices.iter().map(rate).collect()
 }
 
 fn highs(slices: &[Slice]) -> Vec<f64> {

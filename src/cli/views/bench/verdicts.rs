@@ -117,7 +117,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Page 
 /// A figure of a ratio in its unit.
 fn figure(statistic: Statistic, value: f64) -> String {
     if statistic == Statistic::Throughput {
-        return format!("{}/s", super::words::per_second(value));
+        return format!("{}/s", crate::bench::words::per_second(value));
     }
     Duration::try_from_secs_f64(value / 1e9).map_or_else(|_| "-".to_owned(), show_duration)
 }

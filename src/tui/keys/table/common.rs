@@ -15,6 +15,19 @@ pub(super) const TEXT: Place = Place {
     ],
 };
 
+pub(super) const CHOOSING: Place = Place {
+    when: When::Choosing,
+    title: "while choosing",
+    bindings: &[
+        shown(Key::Enter, Action::Open, "take it", "take what is chosen or written"),
+        shown(Key::Esc, Action::Back, "leave it", "go back and change nothing"),
+        quiet(Key::Down, Action::Down, "down"),
+        quiet(Key::Up, Action::Up, "up"),
+        quiet(Key::PageDown, Action::PageDown, "a page down"),
+        quiet(Key::PageUp, Action::PageUp, "a page up"),
+    ],
+};
+
 pub(super) const OVERLAY: Place = Place {
     when: When::Overlay,
     title: "in a window",

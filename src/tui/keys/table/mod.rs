@@ -65,6 +65,7 @@ pub const PLACES: &[Place] = &[
     form::FORM,
     inbox::APPROVAL,
     common::TEXT,
+    common::CHOOSING,
     common::OVERLAY,
     common::PANE,
     common::ANYWHERE,

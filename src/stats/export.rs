@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{millis, seconds};
-use crate::cli::output::csv::{self, Cell};
-use crate::cli::records::rfc3339;
-use crate::stats::{Summary, Usage};
+use super::{Summary, Usage};
+use crate::util::csv::{self, Cell};
+use crate::util::when::rfc3339;
 
 /// The version of the shape.
 const VERSION: u64 = 1;
@@ -16,7 +15,7 @@ const VERSION: u64 = 1;
 pub fn json(summary: &Summary) -> Value {
     let tool = |usage: &Usage| {
         let (counts, durations) = (&usage.counts, &usage.counts.durations);
-        let time = |time: Option<Duration>| time.map_or(Value::Null, millis);
+        let time = |time: Option<Duration>| time.map_or(Value::Null, |time| millis(time).into());
         json!({
             "tool_name": usage.tool.name,
             "server": usage.tool.server,
@@ -72,7 +71,7 @@ pub fn csv(summary: &Summary) -> String {
     let row = |usage: &Usage| {
         let (counts, durations) = (&usage.counts, &usage.counts.durations);
         let time = |time: Option<Duration>| {
-            time.map_or(Cell::Empty, |time| Cell::Number(millis(time).to_string()))
+            time.map_or(Cell::Empty, |time| Cell::Number(Value::from(millis(time)).to_string()))
         };
         vec![
             Cell::Text(usage.tool.name.clone()),
@@ -98,14 +97,34 @@ pub fn csv(summary: &Summary) -> String {
     csv::table(std::iter::once(head).chain(summary.tools.iter().map(row)))
 }
 
+#[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
+fn millis(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1e3
+}
+
+/// Milliseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1e3
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::usage;
     use super::*;
+    use crate::stats::count::{Counts, Tool, Used};
+
+    fn usage(name: &str, calls: u64) -> Usage {
+        let mut counts = Counts { ok: calls, attempts: calls, ..Counts::default() };
+        for call in 1..=calls {
+            counts.durations.record(Duration::from_millis(call));
+        }
+        let tool = Tool { name: name.into(), server: None };
+        Usage { tool, counts, used: Used { first: 1, last: 1 } }
+    }
 
     #[test]
     fn what_is_exported_has_the_words_of_the_documents() {
-        let mut summary = Summary { tools: vec![usage("=cmd", None, 4)], ..Summary::default() };
+        let mut summary = Summary { tools: vec![usage("=cmd", 4)], ..Summary::default() };
         summary.tools[0].counts.add_failures("tool", 1);
         let tool = &json(&summary)["tools"][0];
         assert_eq!((tool["successes"].as_u64(), tool["failures"].as_u64()), (Some(4), Some(1)));

@@ -1,11 +1,11 @@
 //! Plans and figures in words.
 
-use crate::bench::plan::{Arrivals, Model, Over, Plan, Sharing, StopRule, WarmUp};
-use crate::bench::report::Report;
+use super::plan::{Arrivals, Model, Over, Plan, Sharing, StopRule, WarmUp};
+use super::report::Report;
 use crate::util::units::show_duration;
 
 /// Calls a second, with three digits that mean something.
-pub(super) fn per_second(rate: f64) -> String {
+pub fn per_second(rate: f64) -> String {
     let decimals = if rate < 10.0 { 2 } else { usize::from(rate < 100.0) };
     let number = format!("{rate:.decimals$}");
     match number.split_once('.') {
@@ -15,12 +15,12 @@ pub(super) fn per_second(rate: f64) -> String {
 }
 
 /// `1 call`, `2 calls`.
-pub(super) fn calls(count: u64) -> String {
+pub fn calls(count: u64) -> String {
     format!("{count} {}", if count == 1 { "call" } else { "calls" })
 }
 
 /// How the load was made, and what the times count from.
-pub(super) fn model(model: &Model) -> String {
+pub fn model(model: &Model) -> String {
     match model {
         Model::Closed { concurrency: 1 } => {
             "closed load: one call after the other, timed from the sending".to_owned()
@@ -43,7 +43,7 @@ pub(super) fn model(model: &Model) -> String {
 }
 
 /// Why calls of an open load were not made.
-pub(super) fn not_made(model: &Model) -> &'static str {
+pub fn not_made(model: &Model) -> &'static str {
     match model {
         Model::Open { over: Over::Queue, .. } => "still waiting to be made at the end",
         Model::Open { over: Over::Drop, .. } | Model::Closed { .. } => "dropped",
@@ -51,7 +51,7 @@ pub(super) fn not_made(model: &Model) -> &'static str {
 }
 
 /// The intended moments.
-pub(super) fn arrivals(arrivals: &Arrivals) -> String {
+pub fn arrivals(arrivals: &Arrivals) -> String {
     match arrivals {
         Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),
         Arrivals::Poisson { rate } => {
@@ -71,7 +71,7 @@ pub(super) fn arrivals(arrivals: &Arrivals) -> String {
 }
 
 /// What bounds a run.
-pub(super) fn bounds(plan: &Plan) -> String {
+pub fn bounds(plan: &Plan) -> String {
     let until = &plan.until;
     match (until.requests, until.duration) {
         (Some(requests), Some(duration)) => {
@@ -84,7 +84,7 @@ pub(super) fn bounds(plan: &Plan) -> String {
 }
 
 /// What was made first and not counted.
-pub(super) fn warm_up(report: &Report) -> String {
+pub fn warm_up(report: &Report) -> String {
     let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
     match (report.plan.warm_up, made) {
         (_, 0) => "none: the first calls count too".to_owned(),
@@ -96,7 +96,7 @@ pub(super) fn warm_up(report: &Report) -> String {
 }
 
 /// How targets share a run; nothing for one.
-pub(super) fn sharing(report: &Report) -> Option<String> {
+pub fn sharing(report: &Report) -> Option<String> {
     (report.targets.len() > 1).then(|| match report.plan.sharing {
         Sharing::Mixed => "all at once, chosen by weight".to_owned(),
         Sharing::Turns { rounds } => {
@@ -106,7 +106,7 @@ pub(super) fn sharing(report: &Report) -> Option<String> {
 }
 
 /// A reason to end early.
-pub(super) fn stop_rule(rule: StopRule) -> String {
+pub fn stop_rule(rule: StopRule) -> String {
     match rule {
         StopRule::FailuresInARow(limit) => format!("{limit} failures one after the other"),
         StopRule::Failures(limit) => format!("{limit} failures"),

@@ -1,0 +1,149 @@
+//! The tools of a run, from names to what can be called.
+//!
+//! Owns: that each tool is found, may be called so often, and gets arguments that fit its schema;
+//! who their servers said they are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::arguments;
+use super::driver::Arguments;
+use super::environment::ServerIdentity;
+use super::plan::ArgumentSource;
+use super::report::{Report, TargetReport};
+use super::run::Prepared;
+use crate::host::ToolHost;
+use crate::host::repeat::{Target, TargetRequest};
+use crate::host::request::Arguments as Said;
+use crate::model::{Fault, JsonObject};
+use crate::util::clock::Clock;
+
+/// A tool as it was asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The name as typed.
+    pub name: String,
+    /// Its arguments.
+    pub given: Given,
+    /// How often it is chosen among several.
+    pub weight: f64,
+}
+
+/// Arguments that no tool has looked at yet.
+#[derive(Debug, Clone)]
+pub enum Given {
+    /// The same for all calls, or a template of them.
+    One(Said),
+    /// One object for each call, from the beginning again after the last.
+    Lines(Vec<JsonObject>),
+}
+
+/// How tools are called.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// Only these servers are considered (empty: everything).
+    pub servers: Vec<String>,
+    /// Overrides every configured timeout.
+    pub timeout: Option<Duration>,
+    /// Send arguments that do not fit the schema, too.
+    pub is_unchecked: bool,
+    /// Call even what would ask a person first, or says that it changes something.
+    pub allow_writes: bool,
+    /// One answer of so many is read whole and checked against the output schema.
+    pub inspect_every: Option<u64>,
+    /// What is left to chance in arguments follows from it.
+    pub seed: u64,
+    /// Ends the run at once.
+    pub cancel: CancellationToken,
+}
+
+/// A tool that was found, with checked arguments.
+pub struct Found {
+    /// The tool.
+    pub target: Target,
+    /// Where its arguments come from.
+    pub source: ArgumentSource,
+    /// Its arguments, checked.
+    pub arguments: Box<dyn Arguments>,
+    /// How often it is chosen among several.
+    pub weight: f64,
+}
+
+/// Finds each tool and makes sure that it may be called so often; `warn` is told what a person
+/// should know before.
+///
+/// # Errors
+/// As for a call of each; and what is refused unless writes are allowed.
+pub async fn find(
+    wanted: Vec<Wanted>,
+    terms: &Terms,
+    host: &ToolHost,
+    clock: &Arc<dyn Clock>,
+    mut warn: impl FnMut(&str),
+) -> Result<Vec<Found>, Fault> {
+    let mut all = Vec::with_capacity(wanted.len());
+    for Wanted { name, given, weight } in wanted {
+        let request = TargetRequest {
+            servers: terms.servers.clone(),
+            timeout: terms.timeout,
+            validate: !terms.is_unchecked,
+            allow_writes: terms.allow_writes,
+            inspect_every: terms.inspect_every,
+            cancel: terms.cancel.clone(),
+            ..TargetRequest::new(&name)
+        };
+        let target = host.target(&request).await?;
+        target.warnings().iter().for_each(|warning| warn(warning));
+        let tool = target.definition();
+        if !terms.allow_writes && tool.annotations.read_only.is_none() {
+            let name = tool.name.full();
+            warn(&format!("'{name}' does not say whether it is read-only"));
+        }
+        let source = match given {
+            Given::One(arguments) => arguments::typed(arguments, &target, terms.seed).await?,
+            Given::Lines(rows) => ArgumentSource::Rows(rows),
+        };
+        let clock = Arc::clone(clock);
+        let arguments = arguments::ready(source.clone(), &target, terms.seed, clock).await?;
+        all.push(Found { target, source, arguments, weight });
+    }
+    Ok(all)
+}
+
+/// The server of each tool, for [`identities`].
+pub fn servers(found: &[Found]) -> Vec<Option<String>> {
+    let server = |found: &Found| found.target.definition().name.component().map(str::to_owned);
+    found.iter().map(server).collect()
+}
+
+/// What a run begins with.
+pub fn prepared(found: Vec<Found>) -> Vec<Prepared> {
+    let prepared = |Found { target, arguments, weight, .. }| Prepared { target, arguments, weight };
+    found.into_iter().map(prepared).collect()
+}
+
+/// Who the servers of the tools said they are.
+pub fn identities(
+    report: &Report,
+    servers: &[Option<String>],
+    host: &ToolHost,
+) -> Vec<ServerIdentity> {
+    let known = host.servers();
+    let targets = report.targets.iter().zip(servers);
+    let of = |(target, server): (&TargetReport, &Option<String>)| {
+        let status = known.iter().find(|status| Some(&status.name) == server.as_ref())?;
+        let claim = |key: &str| {
+            let info = status.server_info.as_ref()?;
+            info.get(key)?.as_str().map(str::to_owned)
+        };
+        Some(ServerIdentity {
+            tool: target.tool.clone(),
+            name: claim("name"),
+            version: claim("version"),
+            protocol: status.protocol.clone(),
+        })
+    };
+    targets.filter_map(of).collect()
+}

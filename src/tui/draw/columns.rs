@@ -1,0 +1,78 @@
+//! The columns of a table: which of them there is room for, and cells of one width.
+//!
+//! Owns: arithmetic and padding. The first column takes what the others leave.
+
+use crate::util::text;
+
+/// A column behind the first one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column<C> {
+    /// Which one.
+    pub(super) what: C,
+    /// What stands above it.
+    pub(super) title: &'static str,
+    /// Its cells, the blank before it included.
+    pub(super) width: usize,
+    /// Whether it is left out where there is little room: the highest first, 0 never.
+    pub(super) spare: u8,
+}
+
+/// The columns that fit into so many cells when the first one gets at least `first`, in their
+/// order; and how many cells the first one has.
+pub(super) fn fitting<C: Copy>(
+    columns: &[Column<C>],
+    room: usize,
+    first: usize,
+) -> (Vec<Column<C>>, usize) {
+    let mut kept = columns.to_vec();
+    loop {
+        let taken: usize = kept.iter().map(|column| column.width).sum();
+        let most = kept.iter().map(|column| column.spare).max().unwrap_or(0);
+        if taken + first <= room || most == 0 {
+            return (kept, room.saturating_sub(taken));
+        }
+        kept.retain(|column| column.spare != most);
+    }
+}
+
+/// A text on the left of so many cells; what is longer is cut.
+pub(super) fn left(said: &str, cells: usize) -> String {
+    let cut = text::cut(said, cells);
+    let pad = cells.saturating_sub(text::width(&cut));
+    format!("{cut}{}", " ".repeat(pad))
+}
+
+/// A text on the right of so many cells; what is longer is cut.
+pub(super) fn right(said: &str, cells: usize) -> String {
+    let cut = text::cut(said, cells.saturating_sub(1));
+    let pad = cells.saturating_sub(text::width(&cut));
+    format!("{}{cut}", " ".repeat(pad))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_spared_is_left_out_first() {
+        let column = |what, width, spare| Column { what, title: "", width, spare };
+        let all = [column('a', 6, 0), column('b', 8, 2), column('c', 8, 1)];
+        let seen = |room| {
+            let (kept, first) = fitting(&all, room, 10);
+            (kept.iter().map(|column| column.what).collect::<String>(), first)
+        };
+        assert_eq!(seen(40), ("abc".to_owned(), 18));
+        assert_eq!(seen(31), ("ac".to_owned(), 17));
+        assert_eq!(seen(20), ("a".to_owned(), 14));
+        assert_eq!(seen(3), ("a".to_owned(), 0));
+    }
+
+    #[test]
+    fn cells_have_their_width() {
+        assert_eq!(left("abc", 5), "abc  ");
+        assert_eq!(right("abc", 5), "  abc");
+        assert_eq!(text::width(&left("a long name", 6)), 6);
+        assert_eq!(text::width(&right("a long name", 6)), 6);
+        assert_eq!(right("x", 0), "");
+    }
+}
