@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod ids;
 pub mod jq;
 pub mod json;
+pub mod moment;
 pub mod orphans;
 pub mod pacer;
 pub mod pattern;

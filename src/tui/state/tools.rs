@@ -162,10 +162,7 @@ impl Tools {
     fn command_copied(&mut self, shell: &mut Shell) -> Vec<Effect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let line = match shell.calls.arguments_of(&row.name) {
-            Some(arguments) => {
-                let json = serde_json::Value::Object(arguments.clone()).to_string();
-                format!("toolhost call {} '{}'", row.name, json.replace('\'', r"'\''"))
-            }
+            Some(arguments) => crate::host::command::call(&row.name, arguments),
             None => crate::host::example::command_line(&row.tool),
         };
         shell.say("copied as a command");
