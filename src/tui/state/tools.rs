@@ -2,7 +2,7 @@
 
 use super::{Catalogue, Form, Line, Pane, Shell, Stage};
 use crate::model::JsonObject;
-use crate::tui::event::Effect;
+use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
 
 /// The view of the tools.
@@ -32,6 +32,10 @@ impl Stage for Tools {
             Action::Fill => self.fill(shell),
             Action::Run => return Some(self.run(shell)),
             Action::Copy => return Some(self.copied(shell)),
+            Action::ShowHistory => {
+                let name = self.catalogue.chosen()?.name.clone();
+                return Some(vec![Effect::Go(Errand::ShowHistory(name))]);
+            }
             Action::CopyCommand => return Some(self.command_copied(shell)),
             Action::Back => return self.back(shell),
             other => {

@@ -50,7 +50,9 @@ impl State {
             Event::Ended { run, outcome } => {
                 self.shell.calls.end(run, *outcome);
                 self.tools.result_scroll = 0;
-                return vec![Effect::LookAtServers];
+                let mut effects = self.history.grown(self.shell.view);
+                effects.push(Effect::LookAtServers);
+                return effects;
             }
             Event::Approval { id, asked } => self.inbox.approval(id, *asked),
             Event::Question { id, question } => {
@@ -64,7 +66,7 @@ impl State {
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
             Event::Stats(news) => match news {},
             Event::Bench(news) => match news {},
-            Event::History(news) => match news {},
+            Event::History(news) => return self.history.hear(news, &mut self.shell),
             Event::Offers(news) => match news {},
             Event::Said { text, is_bad: false } => self.shell.say(text),
             Event::Said { text, is_bad: true } => self.shell.say_bad(text),
