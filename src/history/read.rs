@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::JsonObject;
+use crate::model::{Fault, JsonObject};
 use crate::util::append::AppendError;
+use crate::util::json;
 use crate::util::pattern;
 use crate::util::segments::Line;
 
@@ -81,6 +82,16 @@ pub struct KeptResult {
     pub output: Value,
 }
 
+impl KeptResult {
+    /// The result as text: text as it is, everything else as indented JSON.
+    pub fn text(&self) -> String {
+        match &self.output {
+            Value::String(text) => text.clone(),
+            other => json::pretty(other),
+        }
+    }
+}
+
 impl Entry {
     /// Reads one line; `None` for a torn or foreign one.
     pub fn parse(line: &[u8]) -> Option<Self> {
@@ -95,14 +106,14 @@ impl Entry {
 }
 
 /// Which calls are asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Not before this, in seconds since the Unix epoch.
     pub since: Option<f64>,
     /// Only tools whose full name matches this pattern.
     pub tool: Option<String>,
-    /// Only calls that failed.
-    pub failed: bool,
+    /// Only calls that failed, or only calls that did not.
+    pub failed: Option<bool>,
     /// Only this session.
     pub session: Option<String>,
 }
@@ -111,18 +122,20 @@ impl Filter {
     fn wants(&self, entry: &Entry) -> bool {
         self.since.is_none_or(|since| entry.unix >= since)
             && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &entry.tool))
-            && (!self.failed || entry.fault.is_some())
+            && self.failed.is_none_or(|failed| failed == entry.fault.is_some())
             && self.session.as_ref().is_none_or(|session| entry.session.as_ref() == Some(session))
     }
 }
 
 /// What was found.
-#[derive(Debug, Default)]
-pub struct Found {
+#[derive(Debug)]
+pub struct Found<T = Entry> {
     /// The calls, newest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<T>,
     /// Lines that could not be read.
     pub damaged: usize,
+    /// Whether there may be more than were asked for.
+    pub more: bool,
 }
 
 /// The newest `limit` calls that `filter` wants, from lines that come newest first.
@@ -134,11 +147,25 @@ pub fn newest(
     filter: &Filter,
     limit: usize,
 ) -> Result<Found, AppendError> {
+    select(lines, filter, limit, |entry| entry)
+}
+
+/// The same, with of each call only what `keep` makes of it: a call may be large.
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn select<T>(
+    lines: impl Iterator<Item = Result<Line, AppendError>>,
+    filter: &Filter,
+    limit: usize,
+    mut keep: impl FnMut(Entry) -> T,
+) -> Result<Found<T>, AppendError> {
     /// A clock that was put back by less than this hides no newer calls.
     const SLACK: f64 = 86_400.0;
-    let mut found = Found::default();
+    let mut found = Found { entries: Vec::new(), damaged: 0, more: false };
     for line in lines {
         if found.entries.len() >= limit {
+            found.more = true;
             break;
         }
         let entry = match line? {
@@ -148,11 +175,21 @@ pub fn newest(
         match entry {
             None => found.damaged += 1,
             Some(entry) if filter.since.is_some_and(|since| entry.unix < since - SLACK) => break,
-            Some(entry) if filter.wants(&entry) => found.entries.push(entry),
+            Some(entry) if filter.wants(&entry) => found.entries.push(keep(entry)),
             Some(_) => {}
         }
     }
     Ok(found)
+}
+
+/// Why a record cannot be read.
+pub fn unreadable(error: AppendError) -> Fault {
+    match error {
+        AppendError::Unsafe(why) => {
+            Fault::denied(format!("not read: {why}")).hint("look who made it, and remove it")
+        }
+        AppendError::Failed(why) => Fault::internal(why),
+    }
 }
 
 /// What looking for one call came to.
@@ -239,7 +276,7 @@ mod tests {
             (vec!["aa-3".into(), "ab-2".into(), "aa-1".into()], 2)
         );
         assert_eq!(ids(&Filter::default(), 1).0, ["aa-3"]);
-        assert_eq!(ids(&Filter { failed: true, ..Filter::default() }, 9).0, ["aa-3"]);
+        assert_eq!(ids(&Filter { failed: Some(true), ..Filter::default() }, 9).0, ["aa-3"]);
         assert_eq!(ids(&Filter { tool: Some("y".into()), ..Filter::default() }, 9).0, ["ab-2"]);
         assert_eq!(ids(&Filter { since: Some(6.0), ..Filter::default() }, 9).0, [""; 0]);
     }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::command::quote;
 use crate::model::{JsonObject, ToolDefinition};
 
 /// How deep a value is followed.
@@ -169,20 +170,9 @@ fn text(schema: &Value) -> String {
     sample.chars().take(usize::try_from(at_most).unwrap_or(usize::MAX)).collect()
 }
 
-/// The word as a POSIX shell reads it back.
-pub fn quote(word: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-.,:/=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(harmless) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use proptest::prelude::*;
 
     use super::*;
     use crate::model::{Origin, Source, ToolName};
@@ -275,18 +265,5 @@ mod tests {
             keys.iter().map(|k| (k.clone(), json!({ "$ref": "#" }))).collect();
         let schema = json!({ "type": "object", "required": keys, "properties": properties });
         assert!(line(schema).len() < 10_000);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        #[test]
-        fn a_shell_reads_a_quoted_word_back(word in "[ -~]{0,20}") {
-            let output = std::process::Command::new("sh")
-                .args(["-c", &format!("printf %s {}", quote(&word))])
-                .output()
-                .unwrap();
-            prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
-        }
     }
 }

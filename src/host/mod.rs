@@ -9,6 +9,7 @@ pub mod approval;
 pub mod arguments;
 pub mod builder;
 pub mod coerce;
+pub mod command;
 pub mod example;
 pub mod limits;
 pub mod listings;
@@ -21,6 +22,7 @@ pub mod recorder;
 pub mod records;
 pub mod registry;
 pub mod repeat;
+pub mod replay;
 pub mod request;
 pub mod retry;
 pub mod sessions;
@@ -110,6 +112,11 @@ impl ToolHost {
     /// Starts putting a host together.
     pub fn builder() -> ToolHostBuilder {
         ToolHostBuilder::default()
+    }
+
+    /// The session that calls belong to unless they name another.
+    pub fn session(&self) -> &str {
+        &self.session
     }
 
     /// One list of everything; contacts what `reach` says, all at once. One bad server costs only

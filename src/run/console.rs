@@ -79,6 +79,7 @@ fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
         host: Arc::clone(&assembly.host),
         statistics: statistics.map(|place| (place, configuration.stats.retention)),
         history: assembly::place_of(&configuration.history, history::log::FILE, state.as_deref()),
+        keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
         state,
         cwd: context.environment.cwd(),

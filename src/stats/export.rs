@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Summary, Usage};
 use crate::util::csv::{self, Cell};
-use crate::util::when::rfc3339;
+use crate::util::moment::rfc3339;
 
 /// The version of the shape.
 const VERSION: u64 = 1;

@@ -70,11 +70,11 @@ pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
             let (above, below) = rows(right, 55);
             vec![(all[0], left), (all[1], above), (all[2], below)]
         }
-        View::Servers | View::Trace | View::Stats => {
+        View::Servers | View::Trace | View::Stats | View::History => {
             let (above, below) = rows(area, 50);
             vec![(all[0], above), (all[1], below)]
         }
-        View::History | View::Offers | View::Inbox => {
+        View::Offers | View::Inbox => {
             let (left, right) = columns(area, room);
             vec![(all[0], left), (all[1], right)]
         }

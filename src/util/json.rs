@@ -5,8 +5,12 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
+use serde_json::{Map, Value};
 
-use crate::util::text::is_invisible;
+use crate::util::text::{self, is_invisible};
+
+/// The most characters of an object on one line.
+const SHORT: usize = 200;
 
 /// One line of JSON, without a line break.
 pub fn compact(value: &impl Serialize) -> String {
@@ -16,6 +20,28 @@ pub fn compact(value: &impl Serialize) -> String {
 /// Indented JSON, without a final line break.
 pub fn pretty(value: &impl Serialize) -> String {
     write(value, PrettyFormatter::new())
+}
+
+/// The members of an object on one line, as far as there is room: `key=value key=value`.
+pub fn short(arguments: &Map<String, Value>) -> String {
+    let mut line = String::new();
+    for (key, value) in arguments {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(key);
+        line.push('=');
+        match value.as_str() {
+            Some(text) if !text.is_empty() && !text.contains(char::is_whitespace) => {
+                line.push_str(text);
+            }
+            _ => line.push_str(&compact(value)),
+        }
+        if line.len() > SHORT {
+            break;
+        }
+    }
+    text::shorten(&line, SHORT).into_owned()
 }
 
 fn write(value: &impl Serialize, inner: impl Formatter) -> String {
@@ -93,7 +119,7 @@ fn must_escape(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -112,6 +138,15 @@ mod tests {
     #[test]
     fn indented_json_has_two_blanks() {
         assert_eq!(pretty(&json!({ "a": [1] })), "{\n  \"a\": [\n    1\n  ]\n}");
+    }
+
+    #[test]
+    fn arguments_are_short() {
+        let arguments = json!({ "a": 1, "b": "x", "c": "two words", "d": [true], "e": "" });
+        let arguments = arguments.as_object().unwrap();
+        assert_eq!(short(arguments), r#"a=1 b=x c="two words" d=[true] e="""#);
+        let long = json!({ "a": "x".repeat(5_000), "b": 1 });
+        assert!(short(long.as_object().unwrap()).chars().count() < 250);
     }
 
     proptest! {

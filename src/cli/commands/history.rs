@@ -103,7 +103,7 @@ fn list(args: &ListArgs, context: &Context) -> Outcome {
     let filter = Filter {
         since: args.since.map(|since| since.unix(SystemClock.unix())),
         tool: args.tool.clone(),
-        failed: args.failed,
+        failed: args.failed.then_some(true),
         session: args.session.clone(),
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
@@ -112,7 +112,7 @@ fn list(args: &ListArgs, context: &Context) -> Outcome {
     records::tell_damage(door, found.damaged, &location.path);
     match format {
         Json | Yaml => {
-            let all: Vec<_> = found.entries.iter().map(views::history::json).collect();
+            let all: Vec<_> = found.entries.iter().map(history::json::short).collect();
             door.value(format, &all)
         }
         Names => {
@@ -137,9 +137,7 @@ fn show(id: &str, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let entry = entry(id, context)?;
     match format {
-        Format::Json | Format::Yaml => {
-            context.door.value(format, &views::history::json_whole(&entry))
-        }
+        Format::Json | Format::Yaml => context.door.value(format, &history::json::whole(&entry)),
         _ => context.door.page(&views::history::whole(&entry, context.door.width())),
     }
 }

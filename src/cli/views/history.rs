@@ -2,53 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
-use super::millis;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, json as json_text};
-use crate::cli::records::{local_time, rfc3339, short_arguments};
+use crate::cli::records::{local_time, short_arguments};
 use crate::history::Entry;
-use crate::history::read::KeptResult;
 use crate::util::units::{show_duration, show_size};
 
 /// The least characters of an identity that are shown: they tell the millisecond.
 const SHORT_ID: usize = 13;
-
-/// The JSON of a call without its result.
-pub fn json(entry: &Entry) -> Value {
-    json!({
-        "id": entry.id,
-        "time": rfc3339(entry.unix),
-        "unix": entry.unix,
-        "tool": entry.tool,
-        "server": entry.server,
-        "source": entry.source,
-        "session": entry.session,
-        "parent": entry.parent,
-        "protocol": entry.protocol,
-        "fingerprint": entry.fingerprint,
-        "decision": entry.decision,
-        "success": entry.fault.is_none(),
-        "error": entry.fault,
-        "duration_ms": millis(entry.duration()),
-        "attempts": entry.attempts,
-        "arguments": entry.arguments,
-        "bytes": entry.result.as_ref().map(|result| result.bytes),
-        "kinds": entry.result.as_ref().map(|result| &result.kinds),
-    })
-}
-
-/// The JSON of a call with its result.
-pub fn json_whole(entry: &Entry) -> Value {
-    let mut value = json(entry);
-    if let Some(fields) = value.as_object_mut() {
-        let result = entry.result.as_ref();
-        fields.insert("output".to_owned(), json!(result.map(|result| &result.output)));
-        fields.insert("cut".to_owned(), json!(result.is_some_and(|result| result.cut)));
-    }
-    value
-}
 
 /// A table of calls.
 pub fn page(entries: &[Entry], width: Option<usize>) -> Page {
@@ -123,7 +84,7 @@ pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
     }
     if let Some(result) = &entry.result {
         page.heading("Result");
-        page.text(Label::Plain, 2, text(result).trim_end_matches('\n'));
+        page.text(Label::Plain, 2, result.text().trim_end_matches('\n'));
         let kinds: Vec<&str> = result.kinds.iter().map(String::as_str).collect();
         let mut note = show_size(result.bytes);
         if !kinds.is_empty() {
@@ -137,21 +98,14 @@ pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
     page
 }
 
-/// What was kept of a result as text: text as it is, everything else as indented JSON.
-pub fn text(result: &KeptResult) -> String {
-    match &result.output {
-        Value::String(text) => text.clone(),
-        other => json_text::pretty(other),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
     use crate::cli::output::Palette;
-    use crate::history::read::KeptFault;
+    use crate::history::read::{KeptFault, KeptResult};
 
     fn entry(id: &str, fault: bool) -> Entry {
         Entry {

@@ -6,6 +6,7 @@
 mod desk;
 mod files;
 mod stats;
+mod history;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Surroundings {
     pub statistics: Option<(Place, Duration)>,
     /// Where the calls of the past are kept; `None` without a place.
     pub history: Option<Location>,
+    /// Whether calls are kept there at the moment.
+    pub keeps_history: bool,
     /// The directory of the user's own settings; `None` without one.
     pub settings: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
@@ -100,7 +103,7 @@ impl Backstage {
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
             Effect::Stats(wish) => self.tell(self.stats.perform(wish)),
             Effect::Bench(wish) => match wish {},
-            Effect::History(wish) => match wish {},
+            Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => match wish {},
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);

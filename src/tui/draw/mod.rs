@@ -15,6 +15,7 @@ mod history;
 mod inbox;
 mod offers;
 mod overlay;
+mod page;
 mod pane;
 mod result;
 mod servers;

@@ -34,6 +34,24 @@ pub(super) fn open(
     inner
 }
 
+/// Draws a line that is being written, and what is wrong with it.
+pub(super) fn prompt(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    written: &crate::tui::state::Line,
+    problem: Option<&str>,
+    area: Rect,
+) {
+    let (before, behind) = written.split();
+    let mut spans = vec![words.span(Meaning::Key, "/ "), words.span(Meaning::Plain, before)];
+    let at: usize = spans.iter().map(ratatui::text::Span::width).sum();
+    spans.push(words.span(Meaning::Plain, behind));
+    spans.extend(problem.map(|problem| words.span(Meaning::Bad, format!("  {problem}"))));
+    frame.render_widget(Line::from(spans), area);
+    let x = area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1));
+    frame.set_cursor_position((x, area.y));
+}
+
 /// Draws text that may be longer than its room, from so many lines down, and as far as there is any.
 pub(super) fn scrolled(
     frame: &mut Frame<'_>,

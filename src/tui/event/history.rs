@@ -1,9 +1,95 @@
 //! What the history wants done, and what comes of it.
 
+use std::time::Duration;
+
+use crate::history::Entry;
+use crate::history::compare::Comparison;
+use crate::model::Fault;
+use crate::util::moment::Since;
+
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {}
+pub enum Wish {
+    /// Read the newest calls.
+    Read {
+        /// Which.
+        wanted: Wanted,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Read this call, whole; then say whether its tool is still what it was.
+    Open(String),
+    /// Compare these two calls.
+    Compare(String, String),
+    /// Write these calls to a file, a line each.
+    Export(Vec<String>),
+}
+
+/// Which calls are wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wanted {
+    /// Only tools whose full name matches this pattern.
+    pub tool: Option<String>,
+    /// Only calls that failed, or only calls that did not.
+    pub failed: Option<bool>,
+    /// Not before this.
+    pub since: Option<Since>,
+    /// Only calls of this session.
+    pub session: Option<Session>,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Session {
+    /// That of this console.
+    This,
+    /// Another, by its identity.
+    Named(String),
+}
+
+/// One call, as a line of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Past {
+    /// Its identity.
+    pub id: String,
+    /// When it began, for people: local, to the second.
+    pub time: String,
+    /// The full tool name.
+    pub tool: String,
+    /// The server, or what else it is from.
+    pub source: String,
+    /// The word of the failure's kind, when it failed.
+    pub fault: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+    /// The beginning of its arguments, on one line.
+    pub arguments: String,
+}
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {}
+pub enum News {
+    /// These are the newest calls.
+    Read {
+        /// The calls, the newest first.
+        calls: Vec<Past>,
+        /// Lines that could not be read.
+        damaged: usize,
+        /// Whether there are older ones.
+        more: bool,
+        /// Whether calls are kept at the moment.
+        is_kept: bool,
+    },
+    /// There is nothing to read, and why.
+    Unread(Fault),
+    /// This is the call.
+    Entry(Box<Entry>),
+    /// The call of this identity is not there, and why.
+    Missing(String, Fault),
+    /// Whether the tool of this call changed since; `None` when that was not kept.
+    Judged(String, Result<Option<bool>, Fault>),
+    /// How the two calls differ.
+    Compared(Box<Comparison>),
+    /// They could not be compared.
+    Incomparable(Fault),
+}

@@ -47,7 +47,10 @@ impl State {
             // These views take it up when they know what to do with it.
             Errand::Bench { .. } => self.show(View::Bench),
             Errand::ShowTrace(_) => self.show(View::Trace),
-            Errand::ShowHistory(_) => self.show(View::History),
+            Errand::ShowHistory(tool) => {
+                self.history.look_for(&tool);
+                self.show(View::History)
+            }
         }
     }
 

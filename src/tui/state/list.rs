@@ -1,5 +1,23 @@
 //! A list that one line of is chosen, of any length.
 
+use crate::tui::keys::Action;
+
+/// How many lines a page has.
+const PAGE: isize = 10;
+
+/// How many lines an action goes on; `None` when it is about something else.
+pub fn steps(action: Action) -> Option<isize> {
+    Some(match action {
+        Action::Down => 1,
+        Action::Up => -1,
+        Action::PageDown => PAGE,
+        Action::PageUp => -PAGE,
+        Action::Top => isize::MIN,
+        Action::Bottom => isize::MAX,
+        _ => return None,
+    })
+}
+
 /// Which line is chosen, and which is the first that is seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct List {

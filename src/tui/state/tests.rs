@@ -56,7 +56,7 @@ pub(in crate::tui) fn sample() -> State {
 }
 
 /// Presses keys: a word is typed, a name in angle brackets is that key.
-fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
+pub(in crate::tui) fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
     let mut effects = Vec::new();
     for word in keys {
         let named = match *word {

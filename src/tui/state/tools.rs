@@ -2,7 +2,7 @@
 
 use super::{Catalogue, Form, Line, Pane, Shell, Stage};
 use crate::model::JsonObject;
-use crate::tui::event::Effect;
+use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
 
 /// The view of the tools.
@@ -32,6 +32,10 @@ impl Stage for Tools {
             Action::Fill => self.fill(shell),
             Action::Run => return Some(self.run(shell)),
             Action::Copy => return Some(self.copied(shell)),
+            Action::ShowHistory => {
+                let name = self.catalogue.chosen()?.name.clone();
+                return Some(vec![Effect::Go(Errand::ShowHistory(name))]);
+            }
             Action::CopyCommand => return Some(self.command_copied(shell)),
             Action::Back => return self.back(shell),
             other => {
@@ -162,10 +166,7 @@ impl Tools {
     fn command_copied(&mut self, shell: &mut Shell) -> Vec<Effect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let line = match shell.calls.arguments_of(&row.name) {
-            Some(arguments) => {
-                let json = serde_json::Value::Object(arguments.clone()).to_string();
-                format!("toolhost call {} '{}'", row.name, json.replace('\'', r"'\''"))
-            }
+            Some(arguments) => crate::host::command::call(&row.name, arguments),
             None => crate::host::example::command_line(&row.tool),
         };
         shell.say("copied as a command");

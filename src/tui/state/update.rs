@@ -52,6 +52,7 @@ impl State {
                 self.tools.result_scroll = 0;
                 let mut effects = vec![Effect::LookAtServers];
                 effects.extend(self.stats.look());
+                effects.extend(self.history.grown(self.shell.view));
                 return effects;
             }
             Event::Approval { id, asked } => self.inbox.approval(id, *asked),
@@ -66,7 +67,7 @@ impl State {
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
             Event::Stats(news) => return self.stats.take(news),
             Event::Bench(news) => match news {},
-            Event::History(news) => match news {},
+            Event::History(news) => return self.history.hear(news, &mut self.shell),
             Event::Offers(news) => match news {},
             Event::Said { text, is_bad: false } => self.shell.say(text),
             Event::Said { text, is_bad: true } => self.shell.say_bad(text),

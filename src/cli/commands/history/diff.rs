@@ -8,15 +8,10 @@ use crate::cli::complete;
 use crate::cli::context::{Context, Outcome};
 use crate::cli::output::{Format, Line};
 use crate::cli::views;
-use crate::history::Entry;
+use crate::history::compare::Side;
 use crate::history::log;
-use crate::history::read::KeptResult;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Fault, FaultKind};
-use crate::util::difference;
-
-/// Lines around a difference that are shown.
-const AROUND: usize = 3;
 
 /// Compare the results of two calls, line by line.
 ///
@@ -38,13 +33,6 @@ pub struct DiffArgs {
     pub yes: bool,
 }
 
-/// One side of the comparison.
-struct Side {
-    name: String,
-    text: String,
-    cut: bool,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -57,14 +45,14 @@ pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
     } else {
         let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
         let request = CallRequest { assume_yes: args.yes, ..request };
-        Side::now(&assembly.host.call(request).await?)
+        self::now(&assembly.host.call(request).await?)
     };
     let then = Side::of(&entry);
     if then.cut || now.cut {
         context.door.warn("only the beginnings of the results were kept and compared");
     }
     let equal = then.text == now.text;
-    let hunks = difference::hunks(&then.text, &now.text, AROUND);
+    let hunks = then.hunks(&now);
     match format {
         Format::Json | Format::Yaml => {
             let lines = views::difference::json(&hunks);
@@ -82,38 +70,8 @@ pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
     Err(Fault::new(FaultKind::Check, message).into())
 }
 
-impl Side {
-    fn of(entry: &Entry) -> Self {
-        let fault = entry.fault.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
-        Self::new(&entry.id, entry.result.as_ref(), fault)
-    }
-
-    fn now(outcome: &CallOutcome) -> Self {
-        let kept = outcome.result.as_ref().ok().map(log::kept);
-        let fault = outcome.fault().map(|fault| (fault.kind().as_str(), fault.message()));
-        Self::new(&outcome.metadata.call_id.0, kept.as_ref(), fault)
-    }
-
-    fn new(name: &str, result: Option<&KeptResult>, fault: Option<(&str, &str)>) -> Self {
-        let mut text = match (result, fault) {
-            (Some(result), _) => views::history::text(result),
-            (None, Some((kind, message))) => format!("no result: {kind}: {message}"),
-            (None, None) => String::new(),
-        };
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        Self { name: name.to_owned(), text, cut: result.is_some_and(|result| result.cut) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_without_a_result_is_compared_by_its_words() {
-        let side = Side::new("a", None, Some(("timeout", "too late")));
-        assert_eq!(side.text, "no result: timeout: too late\n");
-    }
+fn now(outcome: &CallOutcome) -> Side {
+    let kept = outcome.result.as_ref().ok().map(log::kept);
+    let fault = outcome.fault().map(|fault| (fault.kind().as_str(), fault.message()));
+    Side::new(&outcome.metadata.call_id.0, kept.as_ref(), fault)
 }

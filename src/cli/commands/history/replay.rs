@@ -4,22 +4,17 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::Value;
 
 use crate::assembly::Assembly;
-use crate::audit::mask::MASK;
-use crate::catalogue::fingerprint;
 use crate::cli::arguments::{self, Sources};
 use crate::cli::commands::call::{self, CallArgs};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
 use crate::cli::prompt;
 use crate::history::Entry;
+use crate::host::replay::{hidden, put};
 use crate::host::request::{ArgumentWord, Arguments, CallRequest};
 use crate::model::{Fault, JsonObject};
-
-/// How known secrets that stand inside a text are marked.
-const INSIDE: &str = "‹secret:";
 
 /// Call again with the same arguments.
 ///
@@ -138,85 +133,10 @@ async fn combine(
     Ok(Arguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
 }
 
-/// Where something secret stood, as paths of keys and positions.
-fn hidden(arguments: &JsonObject) -> Vec<Vec<String>> {
-    fn visit(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
-        match value {
-            Value::String(text) if text == MASK || text.contains(INSIDE) => {
-                found.push(path.clone());
-            }
-            Value::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    path.push(at.to_string());
-                    visit(item, path, found);
-                    path.pop();
-                }
-            }
-            Value::Object(map) => {
-                for (key, item) in map {
-                    path.push(key.clone());
-                    visit(item, path, found);
-                    path.pop();
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    let mut path = Vec::new();
-    for (key, value) in arguments {
-        path.push(key.clone());
-        visit(value, &mut path, &mut found);
-        path.pop();
-    }
-    found
-}
-
-fn put(arguments: &mut JsonObject, path: &[String], value: String) {
-    let Some((first, rest)) = path.split_first() else { return };
-    let mut place = arguments.get_mut(first);
-    for step in rest {
-        place = place.and_then(|place| match place {
-            Value::Object(map) => map.get_mut(step),
-            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
-            _ => None,
-        });
-    }
-    if let Some(place) = place {
-        *place = Value::String(value);
-    }
-}
-
 /// Says when the tool is not what it was then.
 async fn tell_change(entry: &Entry, assembly: &Assembly, context: &Context) -> Result<(), Fault> {
-    let tool = assembly.host.find(&entry.tool, &[]).await?;
-    let now = fingerprint::fingerprint(&tool);
-    if entry.fingerprint.as_ref().is_some_and(|then| *then != now) {
+    if assembly.host.has_changed_since(entry).await? == Some(true) {
         context.door.warn(&format!("the definition of '{}' changed since this call", entry.tool));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_was_hidden_is_found_and_put_back() {
-        let mut arguments = json!({
-            "user": "ada",
-            "password": MASK,
-            "auth": { "list": [1, { "key": "Bearer ‹secret:TOKEN›" }] },
-        })
-        .as_object()
-        .cloned()
-        .unwrap();
-        let found = hidden(&arguments);
-        assert_eq!(found, [vec!["password"], vec!["auth", "list", "1", "key"]]);
-        put(&mut arguments, &found[1], "x".to_owned());
-        assert_eq!(arguments["auth"]["list"][1]["key"], "x");
-        assert_eq!(hidden(&arguments).len(), 1);
-    }
 }

@@ -1,0 +1,176 @@
+//! What is done here as a command line that does the same.
+//!
+//! Owns: words that a shell hands on as they are, and that the program reads back as exactly these
+//! arguments, whatever the tool's schema says. Never does: run one.
+
+use serde_json::Value;
+
+use crate::model::JsonObject;
+use crate::util::json;
+use crate::util::text::is_invisible;
+
+/// The command that calls a tool with these arguments.
+pub fn call(tool: &str, arguments: &JsonObject) -> String {
+    let mut line = format!("toolhost call {}", operand(tool));
+    if !arguments.keys().all(|key| is_plain_key(key)) {
+        line.push(' ');
+        line.push_str(&quote(&json::compact(arguments)));
+        return line;
+    }
+    for (key, value) in arguments {
+        line.push(' ');
+        line.push_str(&quote(&word(key, value)));
+    }
+    line
+}
+
+/// The command that makes a call of the past again; what was secret is asked for.
+pub fn replay(id: &str) -> String {
+    format!("toolhost history replay {}", operand(id))
+}
+
+/// The command that reads a resource of a server.
+pub fn read(server: &str, uri: &str) -> String {
+    format!("toolhost resources read --server {} {}", quote(server), operand(uri))
+}
+
+/// The command that fills in a prompt; its arguments are texts.
+pub fn prompt(name: &str, arguments: &JsonObject) -> String {
+    let mut line = format!("toolhost prompts get {}", operand(name));
+    for (key, value) in arguments {
+        line.push(' ');
+        let text = value.as_str().map_or_else(|| json::compact(value), str::to_owned);
+        let at = if text.starts_with('@') { "@" } else { "" };
+        line.push_str(&quote(&format!("{key}={at}{text}")));
+    }
+    line
+}
+
+/// An argument as a word. Only as JSON does a value keep its type, and a line break survive being
+/// printed and copied.
+fn word(key: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain_text(text) => {
+            let at = if text.starts_with('@') { "@" } else { "" };
+            format!("{key}={at}{text}")
+        }
+        other => format!("{key}:={}", json::compact(other)),
+    }
+}
+
+/// Whether a text stays that text for every schema: no schema makes a number of `milk`.
+fn is_plain_text(text: &str) -> bool {
+    let hidden = |c: char| c.is_control() || is_invisible(c);
+    !text.contains(hidden) && serde_json::from_str::<Value>(text).is_err()
+}
+
+/// Whether a key can stand before `=` without being read as something else.
+fn is_plain_key(key: &str) -> bool {
+    let hidden = |c: char| c == '=' || c.is_control() || is_invisible(c);
+    !key.is_empty()
+        && !key.starts_with(['-', '@'])
+        && !key.trim_start().starts_with('{')
+        && !key.ends_with(':')
+        && !key.contains(hidden)
+}
+
+/// A name that is no option, whatever it begins with.
+fn operand(name: &str) -> String {
+    if name.starts_with('-') { format!("-- {}", quote(name)) } else { quote(name) }
+}
+
+/// The word as a POSIX shell reads it back.
+pub fn quote(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-.,:/=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::arguments::{Sources, read as read_words};
+    use crate::host::coerce::coerce;
+    use crate::host::request::Arguments;
+
+    fn object(value: Value) -> JsonObject {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn arguments_are_words_where_that_says_the_same() {
+        let arguments = json!({
+            "text": "it's milk", "n": 3, "digits": "3", "at": "@home", "on": true, "none": null,
+            "lines": "a\nb", "list": [1, "x"],
+        });
+        assert_eq!(
+            call("notes-add", &object(arguments)),
+            r#"toolhost call notes-add 'text=it'\''s milk' n:=3 'digits:="3"' at=@@home on:=true none:=null 'lines:="a\nb"' 'list:=[1,"x"]'"#
+        );
+        assert_eq!(call("clock", &JsonObject::new()), "toolhost call clock");
+        assert_eq!(call("x", &object(json!({ "a=b": 1 }))), r#"toolhost call x '{"a=b":1}'"#);
+    }
+
+    #[test]
+    fn resources_prompts_and_replays_have_their_commands() {
+        assert_eq!(
+            read("files", "file:///a b;rm -rf $HOME"),
+            "toolhost resources read --server files 'file:///a b;rm -rf $HOME'"
+        );
+        let arguments = object(json!({ "name": "O'Brien", "mail": "@x" }));
+        assert_eq!(
+            prompt("demo-greet", &arguments),
+            r"toolhost prompts get demo-greet 'name=O'\''Brien' mail=@@x"
+        );
+        assert_eq!(replay("-1"), "toolhost history replay -- -1");
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[ -~é\u{202e}\n]{0,12}".prop_map(Value::from),
+            "-?[0-9]{1,3}|true|null|\\{\\}|@x".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| {
+            prop::collection::vec(inner, 0..3).prop_map(Value::from)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_shell_and_the_program_read_the_same_arguments_back(
+            arguments in prop::collection::btree_map("[ -~]{1,6}", any_json(), 0..4)
+        ) {
+            let arguments: JsonObject = arguments.into_iter().collect();
+            let line = call("t", &arguments);
+            prop_assert!(!line.chars().any(|c| c.is_control() || is_invisible(c)), "{line:?}");
+            let script = line.replacen("toolhost call t", r"printf '%s\0'", 1);
+            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            let words: Vec<String> =
+                said.split_terminator('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+            prop_assert!(words.iter().all(|word| !word.starts_with('-')), "{line}");
+            let sources = Sources { words, whole: None, cwd: "/nonexistent".into() };
+            let back = match read_words(&sources, &mut std::io::empty()).unwrap() {
+                Arguments::Object(object) => object,
+                // The schema that makes the most of a text.
+                Arguments::Words(words) => {
+                    let types = json!({ "type": ["integer", "boolean", "array", "object", "null", "string"] });
+                    let properties: JsonObject =
+                        arguments.keys().map(|key| (key.clone(), types.clone())).collect();
+                    coerce(&words, &json!({ "properties": properties })).unwrap()
+                }
+            };
+            prop_assert_eq!(back, arguments);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A text that scrolls: laid out when it, its room or the styles change, and else only shown.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Text};
+
+use super::words::Words;
+use super::wrap::wrap;
+use crate::tui::state::{Laid, Page};
+use crate::tui::theme::Meaning;
+
+pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, page: &Page, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let mut kept = page.laid().borrow_mut();
+    let fits = |laid: &Laid| laid.width == area.width && laid.theme == *words.theme;
+    if !kept.as_ref().is_some_and(fits) {
+        let rows = page.lines().iter().flat_map(|pieces| {
+            let spans = pieces.iter().map(|(meaning, said)| words.span(*meaning, said));
+            wrap(&Line::from_iter(spans), usize::from(area.width))
+        });
+        let rows = rows.collect();
+        *kept = Some(Laid { width: area.width, height: 0, theme: *words.theme, rows });
+    }
+    let Some(laid) = kept.as_mut() else { return };
+    laid.height = area.height;
+    let (length, height) = (laid.rows.len(), usize::from(area.height));
+    let from = page.from().min(length.saturating_sub(height));
+    let seen = laid.rows.get(from..length.min(from + height)).unwrap_or_default();
+    frame.render_widget(Text::from(seen.to_vec()), area);
+    if from + height < length && area.width > 8 {
+        let more = words.span(Meaning::Dim, format!("{} more", length - from - height));
+        let width = u16::try_from(more.width()).unwrap_or(area.width).min(area.width);
+        let corner = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
+        frame.render_widget(more, corner);
+    }
+}

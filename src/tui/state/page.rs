@@ -1,0 +1,157 @@
+//! A text that scrolls: lines of pieces that mean something.
+//!
+//! Owns: the lines, bounded; how far they are scrolled; what was laid out of them last, so that a
+//! frame costs what is seen of a text and not its length. Never does: make text safe, or style it.
+
+use std::cell::RefCell;
+
+use ratatui::text::Line;
+
+use crate::tui::theme::{Meaning, Theme};
+
+/// The most lines that are kept: more than anybody scrolls through.
+const LINES: usize = 5_000;
+/// The most bytes of text that are kept.
+const BYTES: usize = 512 * 1024;
+
+/// A piece of a line, and what it means.
+pub type Piece = (Meaning, String);
+
+/// A text that scrolls.
+#[derive(Debug, Default)]
+pub struct Page {
+    lines: Vec<Vec<Piece>>,
+    bytes: usize,
+    is_cut: bool,
+    from: usize,
+    laid: RefCell<Option<Laid>>,
+}
+
+/// The lines as they were drawn last.
+#[derive(Debug)]
+pub struct Laid {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+    /// The styles.
+    pub theme: Theme,
+    /// The lines, broken to the width.
+    pub rows: Vec<Line<'static>>,
+}
+
+impl Page {
+    /// Appends a line.
+    pub fn push(&mut self, pieces: Vec<Piece>) {
+        let bytes: usize = pieces.iter().map(|(_, text)| text.len() + 1).sum();
+        if self.is_cut {
+            return;
+        }
+        self.is_cut = self.lines.len() >= LINES || self.bytes + bytes > BYTES;
+        if self.is_cut {
+            self.lines.push(vec![(Meaning::Doubt, "more is not shown here".to_owned())]);
+        } else {
+            self.bytes += bytes;
+            self.lines.push(pieces);
+        }
+        *self.laid.get_mut() = None;
+    }
+
+    /// Appends a line of one piece.
+    pub fn line(&mut self, meaning: Meaning, said: impl Into<String>) {
+        self.push(vec![(meaning, said.into())]);
+    }
+
+    /// Appends a text of several lines; of a line that alone is too much, its beginning.
+    pub fn text(&mut self, meaning: Meaning, said: &str) {
+        for line in said.lines() {
+            if self.is_cut {
+                return;
+            }
+            let room = BYTES.saturating_sub(self.bytes + 1);
+            let head = line.get(..line.floor_char_boundary(room)).unwrap_or_default();
+            self.line(meaning, head);
+            if head.len() < line.len() {
+                self.line(meaning, "");
+            }
+        }
+    }
+
+    /// Appends a name and what it is.
+    pub fn fact(&mut self, name: &str, value: impl Into<String>) {
+        self.push(vec![(Meaning::Dim, format!("{name:<12}")), (Meaning::Plain, value.into())]);
+    }
+
+    /// Appends a title, set off from what is above.
+    pub fn heading(&mut self, said: impl Into<String>) {
+        if !self.lines.is_empty() {
+            self.push(Vec::new());
+        }
+        self.line(Meaning::Title, said);
+    }
+
+    /// The lines.
+    pub fn lines(&self) -> &[Vec<Piece>] {
+        &self.lines
+    }
+
+    /// The first row that is seen, as far as there are so many.
+    pub fn from(&self) -> usize {
+        self.from
+    }
+
+    /// The same text in other words: it stays where it is scrolled.
+    pub fn replace(&mut self, mut by: Self) {
+        by.from = self.from;
+        *self = by;
+    }
+
+    /// So many rows on, as far as there are any; back when negative.
+    pub fn scroll(&mut self, by: isize) {
+        let last = match self.laid.get_mut() {
+            Some(laid) => laid.rows.len().saturating_sub(usize::from(laid.height)),
+            None => self.lines.len().saturating_sub(1),
+        };
+        self.from = self.from.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// Where what was laid out last is kept.
+    pub fn laid(&self) -> &RefCell<Option<Laid>> {
+        &self.laid
+    }
+
+    /// The whole text.
+    pub fn to_text(&self) -> String {
+        let line = |pieces: &Vec<Piece>| pieces.iter().map(|(_, text)| text.as_str()).collect();
+        self.lines.iter().map(line).collect::<Vec<String>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_too_long_says_so_and_costs_no_more() {
+        let mut page = Page::default();
+        page.text(Meaning::Plain, &"x\n".repeat(LINES * 2));
+        assert_eq!(page.lines().len(), LINES + 1);
+        let mut page = Page::default();
+        page.text(Meaning::Plain, &"é".repeat(BYTES));
+        let text = page.to_text();
+        assert!(text.len() <= BYTES + 64, "{}", text.len());
+        assert!(text.ends_with("more is not shown here"), "{}", page.lines().len());
+    }
+
+    #[test]
+    fn the_end_is_the_end_and_one_key_leads_back_from_it() {
+        let mut page = Page::default();
+        page.text(Meaning::Plain, "1\n2\n3");
+        page.scroll(isize::MAX);
+        assert_eq!(page.from(), 2);
+        page.scroll(-1);
+        assert_eq!(page.from(), 1);
+        page.scroll(isize::MIN);
+        assert_eq!(page.from(), 0);
+    }
+}
