@@ -5,6 +5,8 @@
 
 mod desk;
 mod files;
+mod memory;
+mod tools;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{Effect, Event, RunId};
+use super::memory::Memory;
 use crate::host::ToolHost;
 use crate::host::request::{Arguments, CallRequest, Reach};
 use crate::stats;
@@ -48,12 +51,24 @@ pub struct Backstage {
     send: mpsc::Sender<Event>,
     desk: Desk,
     running: HashMap<RunId, CancellationToken>,
+    keeper: memory::Keeper,
 }
 
 impl Backstage {
     /// Works with these, and tells what comes of it here.
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
-        Self { around, send, desk, running: HashMap::new() }
+        let keeper = memory::Keeper::new(&around);
+        Self { around, send, desk, running: HashMap::new(), keeper }
+    }
+
+    /// Keeps this for the next run; soon, and not more often than is worth it.
+    pub fn remember(&mut self, memory: Memory) {
+        self.keeper.remember(memory);
+    }
+
+    /// Keeps this for the next run, now: the console ends.
+    pub async fn farewell(&mut self, memory: Option<Memory>) {
+        self.keeper.finish(memory).await;
     }
 
     /// Begins what is wanted, and returns at once.
@@ -95,13 +110,21 @@ impl Backstage {
             }
             Effect::Approve(id, approval) => self.desk.approve(id, approval),
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
+            Effect::Tools(wish) => {
+                let cwd = self.around.cwd.clone();
+                self.tell(async move { tools::perform(wish, &host, &cwd).await });
+            }
+            Effect::Memory(wish) => {
+                let around = self.around.clone();
+                self.tell(memory::perform(wish, around));
+            }
             Effect::Stats(wish) => match wish {},
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => match wish {},
             Effect::Offers(wish) => match wish {},
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
-                self.tell(async move { files::write(path, text).await });
+                self.tell(async move { files::write(path, text.as_bytes()).await });
             }
             // Done where the terminal is, or in the state itself.
             Effect::Copy(_)
