@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod builder;
 pub mod coerce;
 pub mod command;
+pub mod content;
 pub mod example;
 pub mod limits;
 pub mod listings;
@@ -27,6 +28,7 @@ pub mod request;
 pub mod retry;
 pub mod sessions;
 pub mod validate;
+pub mod wording;
 
 mod attempt;
 mod balance;
@@ -237,6 +239,12 @@ impl ToolHost {
     /// Whether a call of this tool may run, would be asked about, or is refused.
     pub fn decision(&self, tool: &ToolDefinition) -> policy::Decision {
         policy::decide(&self.policy, tool)
+    }
+
+    /// Arguments as they are recorded: what is secret, by its value, its name or the schema, is
+    /// replaced.
+    pub fn masked(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
+        self.masker.arguments(arguments, schema)
     }
 
     /// The servers, as far as known without asking.

@@ -17,8 +17,7 @@ use crate::history;
 use crate::model::Fault;
 use crate::tui::backstage::{Desk, Surroundings};
 use crate::tui::event::Event;
-use crate::tui::screen::Wishes;
-use crate::tui::theme::{Palette, Theme};
+use crate::tui::theme::Look;
 use crate::tui::{self, Launch};
 use crate::util::clock::SystemClock;
 
@@ -55,7 +54,7 @@ async fn open(context: &Context) -> Outcome {
     let around = surroundings(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
     drop(assembly);
-    let launch = Launch { around, events, sender: send.clone(), desk, wishes: wishes(context) };
+    let launch = Launch { around, events, sender: send.clone(), desk, look: look(context) };
     let mut console = Box::pin(tui::run(launch));
     let ended = tokio::select! {
         ended = &mut console => ended,
@@ -87,15 +86,13 @@ fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
     }
 }
 
-fn wishes(context: &Context) -> Wishes {
+fn look(context: &Context) -> Look {
     let environment: &dyn Environment = &*context.environment;
     let global = &context.global;
-    let coloured = settings::wants_colour(global.color, true, environment);
-    let palette = if coloured || global.color == ColourChoice::Always {
-        Palette::Default
-    } else {
-        Palette::Mono
-    };
-    let ascii = global.ascii || settings::is_ascii_locale(environment);
-    Wishes { theme: Theme { palette, ascii } }
+    Look {
+        has_colour: settings::wants_colour(global.color, true, environment)
+            || global.color == ColourChoice::Always,
+        ascii: global.ascii || settings::is_ascii_locale(environment),
+        ..Look::default()
+    }
 }

@@ -81,6 +81,20 @@ pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
     }
 }
 
+/// Whether panes have frames: a narrow screen has no lines to spare for them.
+pub fn has_frames(room: Room) -> bool {
+    room > Room::Tiny
+}
+
+/// What is inside of a pane.
+pub fn inside(pane: Rect, room: Room) -> Rect {
+    if has_frames(room) {
+        return pane.inner(ratatui::layout::Margin::new(1, 1));
+    }
+    let title = pane.height.min(1);
+    Rect { y: pane.y + title, height: pane.height - title, ..pane }
+}
+
 /// Two panes above each other.
 pub fn rows(area: Rect, upper: u16) -> (Rect, Rect) {
     let [above, below] =

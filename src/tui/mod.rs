@@ -18,7 +18,10 @@ pub mod draw;
 pub mod event;
 pub mod keys;
 pub mod layout;
+pub mod memory;
+mod painter;
 pub mod screen;
+pub mod settings;
 pub mod state;
 pub mod theme;
 
@@ -31,8 +34,9 @@ use crate::model::{Fault, Signal};
 
 use backstage::{Backstage, Surroundings};
 use event::{Effect, Event};
-use screen::{Screen, Wishes};
+use screen::Screen;
 use state::State;
+use theme::Look;
 
 /// Events that may wait before the senders of unimportant ones lose them.
 pub const QUEUE: usize = 1024;
@@ -54,7 +58,7 @@ pub struct Launch {
     /// Questions that wait for an answer.
     pub desk: backstage::Desk,
     /// How it is to look.
-    pub wishes: Wishes,
+    pub look: Look,
 }
 
 /// Runs the console until a person or a signal ends it.
@@ -62,10 +66,11 @@ pub struct Launch {
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
-    let Launch { around, mut events, sender, desk, wishes } = launch;
+    let Launch { around, mut events, sender, desk, look } = launch;
     let clock = Arc::clone(&around.clock);
-    let mut screen = Screen::open(wishes)?;
+    let mut screen = Screen::open()?;
     let mut state = State::new(screen.size()?);
+    state.shell.look = look;
     let mut backstage = Backstage::new(around, sender, desk.clone());
     // The first picture is there before anybody is asked for anything.
     screen.draw(&state)?;
@@ -102,8 +107,11 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
             let is_input = matches!(event, Event::Input(_));
             for effect in state.update(event) {
                 match effect {
-                    Effect::Quit(signal) => return Ok(signal),
-                    Effect::Redraw => screen.clear()?,
+                    Effect::Quit(signal) => {
+                        backstage.farewell(state.unsaved()).await;
+                        return Ok(signal);
+                    }
+                    Effect::Redraw => screen.clear(),
                     Effect::Suspend => {
                         screen.suspend()?;
                         state.shell.size = screen.size()?;
@@ -111,6 +119,9 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
                     Effect::Copy(text) => screen.copy(&text)?,
                     other => backstage.perform(other),
                 }
+            }
+            if let Some(memory) = state.unsaved() {
+                backstage.remember(memory);
             }
             stale = true;
             // A key is answered at once.

@@ -9,20 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
 use crossterm::clipboard::CopyToClipboard;
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, EventStream};
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    EventStream, MouseButton, MouseEvent, MouseEventKind,
 };
+use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute, terminal};
 use futures_util::StreamExt as _;
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
 
-use super::draw;
 use super::event::{Event, Input};
 use super::keys::Key;
+use super::painter::Painter;
 use super::state::State;
-use super::theme::Theme;
 use crate::model::{Fault, Signal};
 use crate::util::text;
 
@@ -35,18 +33,11 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// What the newest panic said while it was.
 static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
 
-/// How the console is to look.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Wishes {
-    /// Colours and characters.
-    pub theme: Theme,
-}
-
 /// The terminal, ours until it is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    painter: Painter,
     input: Option<EventStream>,
-    wishes: Wishes,
+    has_mouse: bool,
 }
 
 impl Screen {
@@ -54,17 +45,11 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be.
-    pub fn open(wishes: Wishes) -> Result<Self, Fault> {
+    pub fn open() -> Result<Self, Fault> {
         hold_back_panics();
+        let painter = Painter::new().map_err(|error| broken(&error))?;
         take()?;
-        let backend = CrosstermBackend::new(io::stdout());
-        match Terminal::new(backend) {
-            Ok(terminal) => Ok(Self { terminal, input: Some(EventStream::new()), wishes }),
-            Err(error) => {
-                give_back();
-                Err(broken(&error))
-            }
-        }
+        Ok(Self { painter, input: Some(EventStream::new()), has_mouse: false })
     }
 
     /// Its size.
@@ -72,8 +57,7 @@ impl Screen {
     /// # Errors
     /// When it is gone.
     pub fn size(&self) -> Result<(u16, u16), Fault> {
-        let size = self.terminal.size().map_err(|error| broken(&error))?;
-        Ok((size.width, size.height))
+        terminal::size().map_err(|error| broken(&error))
     }
 
     /// What a person does next. The end of the terminal is told as a hang-up.
@@ -93,6 +77,7 @@ impl Screen {
                 crossterm::event::Event::Resize(width, height) => {
                     Some(Input::Resize { width, height })
                 }
+                crossterm::event::Event::Mouse(mouse) => pointed(mouse),
                 _ => None,
             };
             if let Some(input) = input {
@@ -101,31 +86,36 @@ impl Screen {
         }
     }
 
-    /// Draws what changed since the last time.
+    /// Draws what changed since the last time, in one write; nothing is written when nothing did.
     ///
     /// # Errors
     /// When the terminal is gone.
     pub fn draw(&mut self, state: &State) -> Result<(), Fault> {
-        let theme = self.wishes.theme;
-        let done = (|| {
-            execute!(io::stdout(), BeginSynchronizedUpdate)?;
-            self.terminal.draw(|frame| draw::console(frame, state, &theme))?;
-            execute!(io::stdout(), EndSynchronizedUpdate)
-        })();
-        done.map_err(|error| broken(&error))
+        self.listen_to_the_mouse(state.shell.look.mouse)?;
+        let bytes = self.painter.paint(state).map_err(|error| broken(&error))?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| broken(&error))
+    }
+
+    fn listen_to_the_mouse(&mut self, wanted: bool) -> Result<(), Fault> {
+        if self.has_mouse == wanted {
+            return Ok(());
+        }
+        self.has_mouse = wanted;
+        let told = if wanted {
+            execute!(io::stdout(), EnableMouseCapture)
+        } else {
+            execute!(io::stdout(), DisableMouseCapture)
+        };
+        told.map_err(|error| broken(&error))
     }
 
     /// Draws everything anew next time.
-    ///
-    /// # Errors
-    /// When the terminal is gone.
-    pub fn clear(&mut self) -> Result<(), Fault> {
-        // A new one knows nothing of what is there. Clearing the old one would ask the terminal
-        // where its cursor is, and wait for an answer that the input stream takes.
-        let fresh = Terminal::new(CrosstermBackend::new(io::stdout()));
-        self.terminal = fresh.map_err(|error| broken(&error))?;
-        execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))
-            .map_err(|error| broken(&error))
+    pub fn clear(&mut self) {
+        self.painter.forget();
     }
 
     /// Puts a text on the clipboard of whoever sits at the terminal (OSC 52).
@@ -149,7 +139,8 @@ impl Screen {
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         stopped.map_err(|error| broken(&error.into()))?;
         take()?;
-        self.clear()?;
+        self.has_mouse = false;
+        self.clear();
         self.input = Some(EventStream::new());
         Ok(())
     }
@@ -165,6 +156,17 @@ impl Drop for Screen {
             let _told = writeln!(io::stderr(), "{}", text::safe(&words));
         }
     }
+}
+
+/// What was done with the mouse, when that means anything here.
+fn pointed(mouse: MouseEvent) -> Option<Input> {
+    let (x, y) = (mouse.column, mouse.row);
+    Some(match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => Input::Click { x, y },
+        MouseEventKind::ScrollDown => Input::Wheel { x, y, by: 1 },
+        MouseEventKind::ScrollUp => Input::Wheel { x, y, by: -1 },
+        _ => return None,
+    })
 }
 
 fn take() -> Result<(), Fault> {
@@ -187,6 +189,7 @@ fn give_back() {
     let _left = execute!(
         out,
         EndSynchronizedUpdate,
+        DisableMouseCapture,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         cursor::Show

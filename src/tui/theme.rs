@@ -21,6 +21,56 @@ pub enum Palette {
     Mono,
 }
 
+impl Palette {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
+
+    /// What it is called in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Light => "light",
+            Self::HighContrast => "high-contrast",
+            Self::Mono => "mono",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|palette| palette.name() == name)
+    }
+}
+
+/// How a person wants the console to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// The chosen colours.
+    pub palette: Palette,
+    /// Whether there may be any colour at all.
+    pub has_colour: bool,
+    /// ASCII characters only.
+    pub ascii: bool,
+    /// Nothing turns or blinks.
+    pub is_still: bool,
+    /// The mouse is listened to.
+    pub mouse: bool,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        let palette = Palette::default();
+        Self { palette, has_colour: true, ascii: false, is_still: false, mouse: false }
+    }
+}
+
+impl Look {
+    /// What that comes to: without colour there is only one palette, whatever was chosen.
+    pub fn theme(&self) -> Theme {
+        let palette = if self.has_colour { self.palette } else { Palette::Mono };
+        Theme { palette, ascii: self.ascii }
+    }
+}
+
 /// What a span means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {

@@ -1,23 +1,16 @@
-//! The result of a call, block by block: what a person sees, and the bytes that can be saved.
+//! The result of a call, block by block, as a person sees it.
 //!
-//! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
-//! a link, or take a file name from a server.
+//! Owns: the words for each kind of block. What a block is and which bytes it has says
+//! `host::content`. Never does: open a link, or take a file name from a server.
 
 use serde_json::Value;
 
 use super::json;
 use super::page::{Label, Line, Page};
+pub use crate::host::content::{Payload, payloads, value};
+use crate::host::content::{json_output, kind, media_type, says_nothing_else};
 use crate::model::{Fault, FaultKind, ToolResult};
 use crate::util::{base64, units};
-
-/// One block that has bytes of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Payload {
-    /// The bytes, decoded.
-    pub bytes: Vec<u8>,
-    /// What they are, as the block says.
-    pub media_type: String,
-}
 
 /// The result for people; with `verbose` also what each block says about itself.
 pub fn page(result: &ToolResult, verbose: bool) -> Page {
@@ -52,80 +45,6 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
         }
     }
     page
-}
-
-/// The value a filter works on: the structured result, text that is JSON as what it says, or the
-/// output itself.
-pub fn value(result: &ToolResult) -> Value {
-    if let Some(value) = &result.structured {
-        return value.clone();
-    }
-    match &result.output {
-        Value::String(text) => {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
-        }
-        other => other.clone(),
-    }
-}
-
-/// The blocks that have bytes, in order.
-///
-/// # Errors
-/// The number (from 1) of a block whose binary data cannot be decoded.
-pub fn payloads(result: &ToolResult) -> Result<Vec<Payload>, usize> {
-    let mut payloads = Vec::new();
-    for (index, block) in result.content.iter().enumerate() {
-        let text = |value: &Value| Payload {
-            bytes: value.as_str().unwrap_or_default().as_bytes().to_vec(),
-            media_type: "text/plain".to_owned(),
-        };
-        let binary = |holder: &Value, field: &str| -> Result<Payload, usize> {
-            let data = holder.get(field).and_then(Value::as_str).unwrap_or_default();
-            let bytes = base64::decode(data).ok_or(index + 1)?;
-            Ok(Payload { bytes, media_type: media_type(holder) })
-        };
-        match kind(block) {
-            "text" => payloads.push(text(&block["text"])),
-            "image" | "audio" => payloads.push(binary(block, "data")?),
-            "resource" if block["resource"].get("blob").is_some() => {
-                payloads.push(binary(&block["resource"], "blob")?);
-            }
-            "resource" => payloads.push(text(&block["resource"]["text"])),
-            _ => {}
-        }
-    }
-    if payloads.is_empty()
-        && let Some(value) = result.structured.as_ref().or_else(|| json_output(&result.output))
-    {
-        let bytes = json::pretty(value).into_bytes();
-        payloads.push(Payload { bytes, media_type: "application/json".to_owned() });
-    }
-    Ok(payloads)
-}
-
-fn kind(block: &Value) -> &str {
-    block.get("type").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn media_type(holder: &Value) -> String {
-    let claimed = holder.get("mimeType").and_then(Value::as_str);
-    claimed.unwrap_or("application/octet-stream").to_owned()
-}
-
-/// Output that is a JSON value of its own and not text.
-fn json_output(output: &Value) -> Option<&Value> {
-    (!output.is_string() && !output.is_null()).then_some(output)
-}
-
-/// Whether the blocks only repeat `value` as text, as MCP asks of servers.
-fn says_nothing_else(content: &[Value], value: &Value) -> bool {
-    content.iter().all(|block| {
-        kind(block) == "text"
-            && block["text"]
-                .as_str()
-                .and_then(|text| serde_json::from_str::<Value>(text).ok())
-                .is_some_and(|said| said == *value)
-    })
 }
 
 fn show(page: &mut Page, block: &Value) {

@@ -10,10 +10,10 @@ use tokio::io::AsyncWriteExt as _;
 use crate::tui::event::Event;
 
 /// Writes a file that was not there before, and says so.
-pub(super) async fn write(path: PathBuf, text: String) -> Event {
+pub(super) async fn write(path: PathBuf, bytes: &[u8]) -> Event {
     let written = async {
         let mut file = tokio::fs::File::create_new(&path).await?;
-        file.write_all(text.as_bytes()).await?;
+        file.write_all(bytes).await?;
         file.flush().await
     };
     said(&path, written.await)

@@ -5,8 +5,10 @@
 
 mod desk;
 mod files;
-mod stats;
 mod history;
+mod memory;
+mod stats;
+mod tools;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{Effect, Event, RunId};
+use super::memory::Memory;
 use crate::host::ToolHost;
 use crate::host::request::{Arguments, CallRequest, Reach};
 use crate::stats::Place;
@@ -53,13 +56,25 @@ pub struct Backstage {
     desk: Desk,
     running: HashMap<RunId, CancellationToken>,
     stats: stats::Reader,
+    keeper: memory::Keeper,
 }
 
 impl Backstage {
     /// Works with these, and tells what comes of it here.
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
         let stats = stats::Reader::new(&around);
-        Self { around, send, desk, running: HashMap::new(), stats }
+        let keeper = memory::Keeper::new(&around);
+        Self { around, send, desk, running: HashMap::new(), stats, keeper }
+    }
+
+    /// Keeps this for the next run; soon, and not more often than is worth it.
+    pub fn remember(&mut self, memory: Memory) {
+        self.keeper.remember(memory);
+    }
+
+    /// Keeps this for the next run, now: the console ends.
+    pub async fn farewell(&mut self, memory: Option<Memory>) {
+        self.keeper.finish(memory).await;
     }
 
     /// Begins what is wanted, and returns at once.
@@ -102,12 +117,20 @@ impl Backstage {
             Effect::Approve(id, approval) => self.desk.approve(id, approval),
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
             Effect::Stats(wish) => self.tell(self.stats.perform(wish)),
+            Effect::Tools(wish) => {
+                let cwd = self.around.cwd.clone();
+                self.tell(async move { tools::perform(wish, &host, &cwd).await });
+            }
+            Effect::Memory(wish) => {
+                let around = self.around.clone();
+                self.tell(memory::perform(wish, around));
+            }
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => match wish {},
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
-                self.tell(async move { files::write(path, text).await });
+                self.tell(async move { files::write(path, text.as_bytes()).await });
             }
             // Done where the terminal is, or in the state itself.
             Effect::Copy(_)

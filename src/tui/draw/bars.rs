@@ -34,15 +34,36 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area:
             words.span(Meaning::Plain, format!(" {title} "))
         });
     }
+    frame.render_widget(Line::from(spans), area);
+}
+
+/// What goes on by itself, in words.
+fn motion(words: &Words<'_>, state: &State) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut say = |meaning, said: String| spans.push(words.span(meaning, format!("  {said}")));
     let running = state.shell.calls.running().count();
     if running > 0 {
-        spans.push(words.span(Meaning::Doubt, format!("  {running} running")));
+        say(Meaning::Doubt, format!("{running} running"));
     }
-    frame.render_widget(Line::from(spans), area);
+    let asked = state.inbox.approvals.len();
+    if asked > 0 {
+        say(Meaning::Doubt, format!("{asked} asked"));
+    }
+    if state.is_paused() {
+        say(Meaning::Doubt, "PAUSED".to_owned());
+    } else if state.is_moving() {
+        say(Meaning::Good, "LIVE".to_owned());
+    }
+    Line::from(spans)
 }
 
 /// The newest message, or what is being searched for.
 pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+    let motion = motion(words, state);
+    let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
+    let right = Rect { x: area.right() - width, width, ..area };
+    frame.render_widget(motion, right);
+    let area = Rect { width: area.width - width, ..area };
     let Some(message) = &state.shell.message else { return };
     let meaning = if message.is_bad { Meaning::Bad } else { Meaning::Plain };
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::pane;
 use super::words::Words;
-use crate::tui::state::{Pane, Row, State};
+use crate::tui::state::{Pane, Row, Sort, State};
 use crate::tui::theme::Meaning;
 use crate::util::text;
 
@@ -17,6 +17,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         format!("Catalogue {found}")
     } else {
         format!("Catalogue {found}/{}", catalogue.len())
+    };
+    let title = match catalogue.sort {
+        Sort::Source => title,
+        sort => format!("{title}  by {}", sort.title()),
     };
     let focused = state.shell.focus == Pane::Catalogue;
     let inner = pane::open(frame, words, area, &title, focused);
@@ -43,10 +47,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     }
     let height = usize::from(rows.height);
     let first = catalogue.list.first(height, found);
-    for (at, row) in catalogue.found().enumerate().skip(first).take(height) {
-        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+    for (line, row) in catalogue.found_from(first).take(height).enumerate() {
+        let y = rows.y + u16::try_from(line).unwrap_or(0);
         let place = Rect { y, height: 1, ..rows };
-        let chosen = at == catalogue.list.chosen();
+        let chosen = first + line == catalogue.list.chosen();
         frame.render_widget(tool(words, row, chosen, focused, rows.width), place);
     }
 }
@@ -55,7 +59,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
 fn tool(words: &Words<'_>, row: &Row, chosen: bool, focused: bool, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let pointer = if chosen { words.theme.pointer() } else { "  " };
-    let source = text::cut(row.source(), 10).into_owned();
+    // Where there is hardly room for names, they are all there is.
+    let most = match width {
+        56.. => 18,
+        28.. => 10,
+        _ => 0,
+    };
+    let source = text::cut(row.source(), most).into_owned();
     let room = width.saturating_sub(text::width(&source) + 5);
     let name = words.span(Meaning::Plain, text::cut(&row.name, room));
     let gap = room.saturating_sub(name.width()) + 1;

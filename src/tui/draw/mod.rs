@@ -16,8 +16,10 @@ mod inbox;
 mod offers;
 mod overlay;
 mod page;
+mod palette;
 mod pane;
 mod result;
+mod running;
 mod servers;
 mod stats;
 mod trace;
@@ -43,18 +45,13 @@ pub fn console(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     if room == Room::None {
         return bars::too_small(frame, &words, area);
     }
-    let [top, middle, status, keys] = layout::frame(area);
+    let [top, _, status, keys] = layout::frame(area);
     bars::top(frame, &words, state, top);
     bars::status(frame, &words, state, status);
     bars::keys(frame, &words, state, keys);
-    if state.shell.is_zoomed || room <= Room::Compact {
-        // A narrow screen has no lines to spare for frames.
-        words.frames = room > Room::Tiny;
-        pane(frame, &words, state, state.shell.focus, middle);
-    } else {
-        for (shown, place) in layout::panes(state.shell.view, room, middle) {
-            pane(frame, &words, state, shown, place);
-        }
+    words.frames = layout::has_frames(room);
+    for (shown, place) in state.shell.panes_shown() {
+        pane(frame, &words, state, shown, place);
     }
     overlay::draw(frame, &Words::new(theme), state, area);
 }

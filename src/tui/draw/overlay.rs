@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
-use super::pane;
 use super::words::Words;
-use crate::tui::keys::PLACES;
+use super::{palette, pane, running};
+use crate::tui::keys::{PLACES, Place};
 use crate::tui::layout;
 use crate::tui::state::{Overlay, PendingApproval, State};
 use crate::tui::theme::Meaning;
@@ -16,12 +16,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     if let Some(pending) = state.inbox.approvals.front() {
         return approval(frame, words, state, pending, area);
     }
-    match state.shell.overlay {
+    match &state.shell.overlay {
+        Some(Overlay::Palette(window)) => palette::draw(frame, words, window, area),
+        Some(Overlay::Jump) => palette::jump(frame, words, state, area),
+        Some(Overlay::Running(list)) => running::list(frame, words, state, *list, area),
         Some(Overlay::Help(from)) => {
             let place = layout::window(area, 72, area.height.saturating_sub(4));
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, words, place, "Help", true);
-            pane::scrolled(frame, words, inner, &help(words, state), from);
+            pane::scrolled(frame, words, inner, &help(words, state), *from);
         }
         Some(Overlay::Leave) => {
             let place = layout::window(area, 52, 5);
@@ -38,10 +41,20 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     }
 }
 
-/// All keys, from the table that also says what they do.
+/// All keys, from the table that also says what they do: those that hold here first.
 fn help(words: &Words<'_>, state: &State) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for place in PLACES {
+    if !state.shell.problems.is_empty() {
+        lines.push(words.line(Meaning::Title, "what is wrong with the settings"));
+        lines.extend(state.shell.problems.iter().map(|said| words.line(Meaning::Bad, said)));
+        lines.push(Line::default());
+    }
+    let here = state.places_below();
+    let rank =
+        |place: &&Place| here.iter().position(|when| *when == place.when).unwrap_or(usize::MAX);
+    let mut places: Vec<&Place> = PLACES.iter().collect();
+    places.sort_by_key(rank);
+    for place in places {
         lines.push(words.line(Meaning::Title, place.title));
         let bindings = state.shell.keys.bindings(place.when);
         for binding in bindings.iter().filter(|binding| !binding.about.is_empty()) {

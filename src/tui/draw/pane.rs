@@ -2,11 +2,12 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Text};
+use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Block;
 
 use super::words::Words;
 use super::wrap::wrap;
+use crate::tui::state::Document;
 use crate::tui::theme::Meaning;
 
 /// Draws the frame; gives what is inside.
@@ -69,11 +70,36 @@ pub(super) fn scrolled(
     let from = from.min(length.saturating_sub(height));
     let seen: Vec<Line<'static>> = lines.into_iter().skip(from).take(height).collect();
     frame.render_widget(Text::from(seen), area);
-    if from + height < length && area.width > 8 {
-        let more = words.span(Meaning::Dim, format!("{} more", length - from - height));
-        let width = u16::try_from(more.width()).unwrap_or(area.width).min(area.width);
-        let corner = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-        frame.render_widget(more, corner);
+    more(frame, words, area, length.saturating_sub(from + height));
+}
+
+/// Draws a text that was made before, from so many lines down: only what is seen costs anything.
+pub(super) fn document(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    area: Rect,
+    document: &Document,
+    from: usize,
+) {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let from = from.min(document.len().saturating_sub(1));
+    let mut seen: Vec<Line<'static>> = Vec::with_capacity(height);
+    let mut taken = 0;
+    for (meaning, line) in document.from(from) {
+        if seen.len() >= height {
+            break;
+        }
+        seen.extend(wrap(&words.line(meaning, line), width));
+        taken += 1;
+    }
+    seen.truncate(height);
+    frame.render_widget(Text::from(seen), area);
+    let left = document.len() - (from + taken).min(document.len());
+    if left == 0 && document.is_cut() {
+        let said = words.span(Meaning::Doubt, "the rest is not shown; E saves all of it");
+        corner(frame, area, said);
+    } else {
+        more(frame, words, area, left);
     }
 }
 
@@ -97,4 +123,19 @@ pub(super) fn asked(
     let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
     frame.set_cursor_position((x, place.y));
     Rect { height: area.height - 1, ..area }
+}
+
+/// Says how much there is below.
+fn more(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect, left: usize) {
+    if left > 0 && area.width > 8 {
+        corner(frame, area, words.span(Meaning::Dim, format!("{left} more")));
+    }
+}
+
+/// Writes into the last corner.
+fn corner(frame: &mut Frame<'_>, area: Rect, said: Span<'static>) {
+    let width = u16::try_from(said.width()).unwrap_or(area.width).min(area.width);
+    let place =
+        Rect { x: area.right() - width, y: area.bottom().saturating_sub(1), width, height: 1 };
+    frame.render_widget(said, place.intersection(area));
 }

@@ -1,70 +1,88 @@
-//! What the newest call of the chosen tool gave.
+//! What a call of the chosen tool gave, or is doing.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::pane;
 use super::words::Words;
-use crate::host::request::CallOutcome;
-use crate::model::Fault;
-use crate::tui::state::{Pane, State};
+use super::{pane, running};
+use crate::tui::state::{Face, Node, Pane, State, Tree};
 use crate::tui::theme::Meaning;
 use crate::util::units::show_duration;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let focused = state.shell.focus == Pane::Result;
-    let tool = match (&state.tools.form, state.tools.catalogue.chosen()) {
-        (Some(form), _) => Some(form.tool.as_str()),
-        (None, Some(row)) => Some(row.name.as_str()),
-        (None, None) => None,
-    };
-    let Some(call) = tool.and_then(|tool| state.shell.calls.newest_of(tool)) else {
+    let viewer = &state.tools.viewer;
+    let tool = state.tools.subject();
+    if let Some(document) = tool.and_then(|tool| viewer.rehearsal_of(tool)) {
+        let title = "Dry run  nothing was sent";
+        let inner = pane::open(frame, words, area, title, focused);
+        return pane::document(frame, words, inner, document, viewer.scroll);
+    }
+    let Some((tool, call)) =
+        tool.and_then(|tool| Some((tool, viewer.call(tool, &state.shell.calls)?)))
+    else {
         let inner = pane::open(frame, words, area, "Result", focused);
         return frame.render_widget(words.line(Meaning::Dim, "not called yet"), inner);
     };
-    let (title, lines) = match &call.outcome {
-        None => {
-            let said = "waiting for the answer; ^C stops it";
-            ("Result  running".to_owned(), vec![words.line(Meaning::Dim, said)])
-        }
+    let mut title = match &call.outcome {
+        None => format!("Result  {}", running::word(words, state, call)),
         Some(Ok(outcome)) => {
             let word = if outcome.fault().is_some() { "failed" } else { "ok" };
-            let took = show_duration(outcome.metadata.duration);
-            (format!("Result  {word} {took}"), ended(words, outcome))
+            format!("Result  {word} {}", show_duration(outcome.metadata.duration))
         }
-        Some(Err(fault)) => ("Result  not called".to_owned(), failed(words, fault)),
+        Some(Err(_)) => "Result  not called".to_owned(),
     };
+    let all = state.shell.calls.all_of(tool).count();
+    if all > 1 {
+        title = format!("{title}  {} of {all}", all - viewer.back);
+    }
+    if viewer.face != Face::Text {
+        title = format!("{title}  {}", viewer.face.title());
+    }
     let inner = pane::open(frame, words, area, &title, focused);
-    pane::scrolled(frame, words, inner, &lines, state.tools.result_scroll);
+    if call.outcome.is_none() {
+        let lines = running::lines(words, state, call, usize::from(inner.width));
+        pane::scrolled(frame, words, inner, &lines, viewer.scroll);
+    } else if viewer.tree.is_empty() {
+        pane::document(frame, words, inner, &viewer.text, viewer.scroll);
+    } else {
+        tree(frame, words, &viewer.tree, focused, inner);
+    }
 }
 
-fn ended(words: &Words<'_>, outcome: &CallOutcome) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if let Some(fault) = outcome.fault() {
-        lines.extend(failed(words, fault));
+fn tree(frame: &mut Frame<'_>, words: &Words<'_>, tree: &Tree, focused: bool, area: Rect) {
+    let height = usize::from(area.height);
+    let first = tree.list.first(height, tree.len());
+    for (line, node) in tree.from(first).take(height).enumerate() {
+        let y = area.y + u16::try_from(line).unwrap_or(0);
+        let chosen = first + line == tree.list.chosen();
+        let place = Rect { y, height: 1, ..area };
+        frame.render_widget(leaf(words, node, chosen, focused), place);
     }
-    if let Ok(result) = &outcome.result {
-        match (&result.structured, &result.output) {
-            (Some(structured), _) => {
-                lines.extend(words.lines(Meaning::Plain, &format!("{structured:#}")));
-            }
-            (None, serde_json::Value::String(text)) => {
-                lines.extend(words.lines(Meaning::Plain, text));
-            }
-            (None, output) => lines.extend(words.lines(Meaning::Plain, &format!("{output:#}"))),
-        }
-        for warning in &result.warnings {
-            lines.push(words.line(Meaning::Doubt, format!("! {warning}")));
-        }
+    if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
+        let place = Rect { y: area.bottom() - 1, height: 1, ..area };
+        let said = "the rest is not shown; E saves all of it";
+        frame.render_widget(words.line(Meaning::Doubt, said).right_aligned(), place);
     }
-    lines
 }
 
-fn failed(words: &Words<'_>, fault: &Fault) -> Vec<Line<'static>> {
-    let kind = fault.kind().as_str();
-    let mut lines = vec![words.line(Meaning::Bad, format!("{kind}: {}", fault.message()))];
-    lines.extend(fault.detail_lines().iter().map(|said| words.line(Meaning::Plain, said)));
-    lines.extend(fault.hint_text().map(|hint| words.line(Meaning::Dim, format!("hint: {hint}"))));
-    lines
+fn leaf(words: &Words<'_>, node: &Node, chosen: bool, focused: bool) -> Line<'static> {
+    let fold = match (node.is_branch, node.is_open) {
+        (true, true) => "- ",
+        (true, false) => "+ ",
+        (false, _) => "  ",
+    };
+    let indent = "  ".repeat(node.depth.min(40));
+    let colon = if node.key.is_empty() { "" } else { ": " };
+    let (key, value) = match (chosen, focused) {
+        (true, true) => (Meaning::Chosen, Meaning::Chosen),
+        (true, false) => (Meaning::Marked, Meaning::Marked),
+        (false, _) => (Meaning::Name, Meaning::Plain),
+    };
+    Line::from(vec![
+        words.span(Meaning::Dim, format!("{indent}{fold}")),
+        words.span(key, format!("{}{colon}", node.key)),
+        words.span(if node.is_branch && !chosen { Meaning::Dim } else { value }, &node.text),
+    ])
 }

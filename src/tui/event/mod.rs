@@ -5,8 +5,10 @@
 
 pub mod bench;
 pub mod history;
+pub mod memory;
 pub mod offers;
 pub mod stats;
+pub mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +74,10 @@ pub enum Event {
     },
     /// Nobody waits for this answer any more.
     Withdrawn(AskId),
+    /// What came of a wish of the tools.
+    Tools(Box<tools::News>),
+    /// What a person set and what was remembered.
+    Memory(Box<memory::News>),
     /// What came of a wish of the statistics.
     Stats(stats::News),
     /// What came of a wish of the benchmark.
@@ -104,6 +110,22 @@ pub enum Input {
         width: u16,
         /// Rows.
         height: u16,
+    },
+    /// Pressed the button of the mouse.
+    Click {
+        /// The column, from 0.
+        x: u16,
+        /// The row, from 0.
+        y: u16,
+    },
+    /// Turned the wheel of the mouse.
+    Wheel {
+        /// The column, from 0.
+        x: u16,
+        /// The row, from 0.
+        y: u16,
+        /// So many steps down; up when negative.
+        by: isize,
     },
 }
 
@@ -154,6 +176,10 @@ pub enum Effect {
     Approve(AskId, Approval),
     /// Answer a server.
     Reply(AskId, Arc<Reply>),
+    /// What the tools want done.
+    Tools(tools::Wish),
+    /// What is wanted of settings and memory.
+    Memory(memory::Wish),
     /// What the statistics want done.
     Stats(stats::Wish),
     /// What the benchmark wants done.

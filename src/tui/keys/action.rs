@@ -69,6 +69,10 @@ pub enum Action {
     Export,
     /// Show it another way.
     Turn,
+    /// Show the tool from another side: detail, schema, as it was told.
+    Detail,
+    /// Show the calls that run, to stop one of them.
+    Running,
     /// Hold still, or go on.
     Pause,
     /// Stay at the end, or not.
@@ -139,4 +143,21 @@ pub enum Action {
     Suspend,
     /// Leave the console.
     Quit,
+}
+
+impl Action {
+    /// What it is called in settings and in the palette: its own name in kebab-case.
+    pub fn name(self) -> String {
+        if let Self::Show(view) = self {
+            return format!("view-{}", view.name());
+        }
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_ascii_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
 }

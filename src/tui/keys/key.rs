@@ -81,6 +81,58 @@ impl Key {
     }
 }
 
+impl std::str::FromStr for Key {
+    type Err = ();
+
+    /// Reads a key as it is shown (`F5`, `^P`, `Del`), or as it is said: `ctrl-p`, `alt-x`,
+    /// `space`, `page-up`. One character stands for itself.
+    fn from_str(said: &str) -> Result<Self, ()> {
+        let mut letters = said.chars();
+        if let (Some(only), None) = (letters.next(), letters.next()) {
+            return if only.is_control() { Err(()) } else { Ok(Self::Char(only)) };
+        }
+        let lower = said.to_ascii_lowercase().replace(['+', '_'], "-");
+        let one = |rest: &str| {
+            let mut letters = rest.chars();
+            letters.next().filter(|_| letters.next().is_none())
+        };
+        for control in ["^", "ctrl-", "c-"] {
+            if let Some(letter) = lower.strip_prefix(control).and_then(one) {
+                return Ok(Self::Ctrl(letter));
+            }
+        }
+        for alt in ["alt-", "m-"] {
+            // What alt is pressed with may be a capital.
+            let rest = lower.strip_prefix(alt).and_then(|rest| said.get(said.len() - rest.len()..));
+            if let Some(letter) = rest.and_then(one) {
+                return Ok(Self::Alt(letter));
+            }
+        }
+        if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok()) {
+            return if (1..=12).contains(&number) { Ok(Self::F(number)) } else { Err(()) };
+        }
+        Ok(match lower.as_str() {
+            "space" => Self::Char(' '),
+            "enter" | "return" => Self::Enter,
+            "alt-enter" => Self::AltEnter,
+            "tab" => Self::Tab,
+            "shift-tab" | "backtab" => Self::BackTab,
+            "esc" | "escape" => Self::Esc,
+            "backspace" => Self::Backspace,
+            "del" | "delete" => Self::Delete,
+            "up" => Self::Up,
+            "down" => Self::Down,
+            "left" => Self::Left,
+            "right" => Self::Right,
+            "home" => Self::Home,
+            "end" => Self::End,
+            "pgup" | "page-up" | "pageup" => Self::PageUp,
+            "pgdn" | "page-down" | "pagedown" => Self::PageDown,
+            _ => return Err(()),
+        })
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,6 +147,24 @@ impl fmt::Display for Key {
             Self::PageUp => f.write_str("PgUp"),
             Self::PageDown => f.write_str("PgDn"),
             other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::keys::PLACES;
+
+    #[test]
+    fn every_key_is_read_as_it_is_shown() {
+        for binding in PLACES.iter().flat_map(|place| place.bindings) {
+            assert_eq!(binding.key.to_string().parse(), Ok(binding.key));
+        }
+        assert_eq!("Ctrl+P".parse(), Ok(Key::Ctrl('p')));
+        assert_eq!("alt-X".parse(), Ok(Key::Alt('X')));
+        for wrong in ["", "f0", "f13", "ctrl-", "ctrl-ab", "hyper-x", "\u{1b}"] {
+            assert_eq!(wrong.parse::<Key>(), Err(()), "{wrong:?}");
         }
     }
 }

@@ -22,6 +22,11 @@ impl Keymap {
         place.map_or(&[], |(_, bindings)| bindings)
     }
 
+    pub(super) fn bindings_mut(&mut self, when: When) -> Option<&mut Vec<Binding>> {
+        let place = self.places.iter_mut().find(|(place, _)| *place == when);
+        place.map(|(_, bindings)| bindings)
+    }
+
     /// What the key does in these places, the nearest first.
     pub fn action(&self, key: Key, places: &[When]) -> Option<Action> {
         places.iter().find_map(|place| {
@@ -32,7 +37,8 @@ impl Keymap {
     /// The key of an action in these places, the nearest first.
     pub fn key_of(&self, action: Action, places: &[When]) -> Option<Key> {
         places.iter().find_map(|place| {
-            self.bindings(*place).iter().find(|b| b.action == action).map(|b| b.key)
+            let mut own = self.bindings(*place).iter().filter(|b| b.action == action);
+            own.find(|b| self.action(b.key, places) == Some(action)).map(|b| b.key)
         })
     }
 }

@@ -6,11 +6,13 @@
 mod action;
 mod key;
 mod map;
+mod patch;
 mod table;
 
 pub use action::Action;
 pub use key::Key;
 pub use map::Keymap;
+pub use patch::Remap;
 pub use table::{Binding, PLACES, Place};
 
 /// Where a binding holds.
@@ -22,6 +24,8 @@ pub enum When {
     Pane,
     /// In the list of tools, and beside it.
     Tools,
+    /// In what calls of a tool gave.
+    Result,
     /// In the list of servers, and beside it.
     Servers,
     /// In what crosses the wires.
@@ -44,6 +48,10 @@ pub enum When {
     Choosing,
     /// While a person is asked for approval.
     Approval,
+    /// In the list of everything that can be done.
+    Palette,
+    /// In the list of calls that run.
+    Running,
     /// While something lies over the screen.
     Overlay,
 }

@@ -23,6 +23,11 @@ pub enum Sort {
 }
 
 impl Sort {
+    /// The one of this title.
+    pub fn named(title: &str) -> Option<Self> {
+        [Self::Source, Self::Name].into_iter().find(|sort| sort.title() == title)
+    }
+
     /// What it is called.
     pub fn title(self) -> &'static str {
         match self {
@@ -39,19 +44,17 @@ pub struct Row {
     pub tool: Arc<ToolDefinition>,
     /// Its full name.
     pub name: String,
-    /// What is searched beside the name.
-    haystack: String,
 }
 
 /// The tools of all sources.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// Local tools, and declared ones of servers that told nothing yet.
-    local: Vec<Row>,
+    local: Vec<Arc<Row>>,
     /// What servers told.
-    servers: BTreeMap<String, Vec<Row>>,
+    servers: BTreeMap<String, Vec<Arc<Row>>>,
     /// All of them in order.
-    rows: Vec<Row>,
+    rows: Vec<Arc<Row>>,
     /// The rows that the query finds, the best first.
     found: Vec<usize>,
     /// The chosen one of those.
@@ -67,11 +70,11 @@ pub struct Catalogue {
 impl Catalogue {
     /// Takes in a list: of what is known without asking, or of these servers.
     pub fn take(&mut self, servers: &[String], listed: Listed) {
-        let rows = listed.tools.into_iter().map(Row::of);
+        let rows = listed.tools.into_iter().map(|tool| Arc::new(Row::of(tool)));
         if servers.is_empty() {
             self.local = rows.collect();
         } else {
-            let rows: Vec<Row> = rows.collect();
+            let rows: Vec<Arc<Row>> = rows.collect();
             for server in servers {
                 let own = rows.iter().filter(|row| row.server() == Some(server));
                 self.servers.insert(server.clone(), own.cloned().collect());
@@ -92,12 +95,22 @@ impl Catalogue {
 
     /// The tools that are found, the best first.
     pub fn found(&self) -> impl ExactSizeIterator<Item = &Row> + '_ {
-        self.found.iter().map(|at| &self.rows[*at])
+        self.found_from(0)
+    }
+
+    /// The same from this one on.
+    pub fn found_from(&self, first: usize) -> impl ExactSizeIterator<Item = &Row> + '_ {
+        self.found.get(first..).unwrap_or_default().iter().map(|at| &*self.rows[*at])
     }
 
     /// The chosen tool.
     pub fn chosen(&self) -> Option<&Row> {
-        self.rows.get(*self.found.get(self.list.chosen())?)
+        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
+    }
+
+    /// The tool of this name.
+    pub fn named(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name).map(|row| &**row)
     }
 
     /// Chooses the tool of this name among those that are found; `false` when it is not.
@@ -118,6 +131,12 @@ impl Catalogue {
         self.arrange();
     }
 
+    /// Takes this order.
+    pub fn sort_by(&mut self, sort: Sort) {
+        self.sort = sort;
+        self.arrange();
+    }
+
     /// The query has changed.
     pub fn refilter(&mut self) {
         self.found = Query::of(self.filter.text()).find(&self.rows);
@@ -127,9 +146,10 @@ impl Catalogue {
     fn arrange(&mut self) {
         let chosen = self.chosen().map(|row| row.name.clone());
         let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
-        let silent = |row: &&Row| row.server().is_none_or(|server| !told.contains(server));
+        let silent = |row: &&Arc<Row>| row.server().is_none_or(|server| !told.contains(server));
         let local = self.local.iter().filter(silent);
-        let mut rows: Vec<Row> = local.chain(self.servers.values().flatten()).cloned().collect();
+        let mut rows: Vec<Arc<Row>> =
+            local.chain(self.servers.values().flatten()).cloned().collect();
         if self.sort == Sort::Name {
             rows.sort_by(|a, b| a.name.cmp(&b.name));
         }
@@ -144,9 +164,18 @@ impl Catalogue {
 impl Row {
     fn of(tool: Arc<ToolDefinition>) -> Self {
         let name = tool.name.full();
-        let words = [Some(&*name), tool.title.as_deref(), tool.category.as_deref()];
-        let haystack = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        Self { tool, name, haystack }
+        Self { tool, name }
+    }
+
+    /// What is searched when the name alone does not fit; `false` when there is nothing more.
+    fn more_than_the_name(&self, into: &mut String) -> bool {
+        into.clear();
+        into.push_str(&self.name);
+        for words in [&self.tool.title, &self.tool.category].into_iter().flatten() {
+            into.push(' ');
+            into.push_str(words);
+        }
+        into.len() > self.name.len()
     }
 
     /// The server it is from.
@@ -202,37 +231,41 @@ impl Query {
     }
 
     /// The rows that are found, the best first; equally good ones in their order.
-    pub fn find(&self, rows: &[Row]) -> Vec<usize> {
+    pub fn find(&self, rows: &[Arc<Row>]) -> Vec<usize> {
         let kept = rows.iter().enumerate().filter(|(_, row)| self.admits(row));
         if self.words.is_empty() {
             return kept.map(|(at, _)| at).collect();
         }
         let mut matcher = Matcher::new(Config::DEFAULT);
         let pattern = Pattern::parse(&self.words, CaseMatching::Smart, Normalization::Smart);
-        let mut letters = Vec::new();
+        let (mut letters, mut more) = (Vec::new(), String::new());
         let mut scored: Vec<(u32, usize)> = kept
             .filter_map(|(at, row)| {
-                let score = |text: &str, letters: &mut Vec<char>, matcher: &mut Matcher| {
-                    pattern.score(Utf32Str::new(text, letters), matcher)
-                };
+                let mut score =
+                    |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
                 // The name counts more than what is said about it.
-                let name = score(&row.name, &mut letters, &mut matcher).map(|score| score * 2);
-                let all = || score(&row.haystack, &mut letters, &mut matcher);
+                let name = score(&row.name).map(|score| score * 2);
+                let all = || row.more_than_the_name(&mut more).then(|| score(&more)).flatten();
                 Some((name.or_else(all)?, at))
             })
             .collect();
-        scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
         scored.into_iter().map(|(_, at)| at).collect()
     }
 
     fn admits(&self, row: &Row) -> bool {
+        if self.sources.is_empty() && self.approval.is_none() && self.without.is_empty() {
+            return true;
+        }
         let source = row.source().to_lowercase();
         let component = row.tool.name.component().unwrap_or_default().to_lowercase();
         let wanted = self.sources.is_empty()
             || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
         let asks = row.mark() == 'A';
         let unwanted = || {
-            let text = row.haystack.to_lowercase();
+            let mut text = String::new();
+            row.more_than_the_name(&mut text);
+            let text = text.to_lowercase();
             self.without.iter().any(|word| text.contains(word) || source.contains(word))
         };
         wanted && self.approval.is_none_or(|approval| approval == asks) && !unwanted()

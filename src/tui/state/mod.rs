@@ -8,22 +8,30 @@
 mod bench;
 mod calls;
 mod catalogue;
+mod document;
 mod errands;
 mod form;
 mod history;
 mod inbox;
 mod line;
 mod list;
+mod live;
+mod memory;
 mod offers;
 mod page;
+mod palette;
 mod servers;
 mod shell;
+mod side;
 mod stage;
 mod stats;
 mod tools;
 mod trace;
+mod tree;
 mod update;
 mod view;
+mod viewer;
+mod windows;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -33,6 +41,7 @@ use super::keys::When;
 pub use bench::Bench;
 pub use calls::{Call, Calls, Outcome};
 pub use catalogue::{Catalogue, Query, Row, Sort};
+pub use document::Document;
 pub use form::{Field, FieldState, Form};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
@@ -40,15 +49,20 @@ pub use history::{File, History, Look};
 pub use inbox::{Inbox, PendingApproval};
 pub use line::Line;
 pub use list::List;
+pub use live::{Live, Nested, Progress, Retry};
 pub use offers::Offers;
 pub use page::{Laid, Page, Piece};
+pub use palette::{Command, Entry, PaletteWindow};
 pub use servers::Servers;
 pub use shell::{Message, Overlay, Shell};
+pub use side::{Portrait, Side};
 pub use stage::Stage;
 pub use stats::{Column, Stats};
 pub use tools::Tools;
 pub use trace::Trace;
+pub use tree::{Node, Tree};
 pub use view::{Pane, View};
+pub use viewer::{Face, Viewer};
 
 /// Everything the console knows.
 #[derive(Debug)]
@@ -71,6 +85,8 @@ pub struct State {
     pub offers: Offers,
     /// What a person is asked.
     pub inbox: Inbox,
+    /// What is kept for the next run.
+    keep: memory::Keep,
 }
 
 impl State {
@@ -86,12 +102,14 @@ impl State {
             history: History::default(),
             offers: Offers::default(),
             inbox: Inbox::default(),
+            keep: memory::Keep::default(),
         }
     }
 
     /// What is wanted first.
     pub fn begin(&mut self) -> Vec<Effect> {
-        let mut effects = vec![Effect::ListDeclared, Effect::LookAtServers];
+        let recall = Effect::Memory(super::event::memory::Wish::Recall);
+        let mut effects = vec![recall, Effect::ListDeclared, Effect::LookAtServers];
         effects.extend(self.stats.look());
         effects
     }
@@ -109,10 +127,20 @@ impl State {
         if !self.inbox.approvals.is_empty() {
             return vec![When::Approval, When::Pane];
         }
+        match self.shell.overlay {
+            Some(Overlay::Palette(_)) => return vec![When::Palette],
+            Some(Overlay::Running(_)) => return vec![When::Running, When::Overlay, When::Pane],
+            _ => {}
+        }
         if self.shell.overlay.is_some() {
             return vec![When::Overlay, When::Pane, When::Anywhere];
         }
         self.stage_of(self.shell.view).places(self.shell.focus)
+    }
+
+    /// Whether the view that is shown holds still because a person wants it to.
+    pub fn is_paused(&self) -> bool {
+        self.stage_of(self.shell.view).is_paused()
     }
 
     fn stage_of(&self, view: View) -> &dyn Stage {

@@ -50,6 +50,13 @@ impl Stage for Servers {
             self.scroll = self.scroll.saturating_add_signed(by);
         }
     }
+
+    fn point(&mut self, pane: Pane, row: usize, height: usize) {
+        if pane == Pane::Servers {
+            let length = self.rows.len();
+            self.list.choose(self.list.first(height, length) + row, length);
+        }
+    }
 }
 
 impl Servers {

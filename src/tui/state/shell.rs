@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use super::{Calls, Pane, View};
+use super::{Calls, List, PaletteWindow, Pane, View};
 use crate::tui::keys::Keymap;
-use crate::tui::layout::Room;
+use crate::tui::layout::{self, Room};
+use crate::tui::theme::Look;
 
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,12 @@ pub enum Overlay {
     Help(usize),
     /// Whether to leave although calls run.
     Leave,
+    /// Everything that can be done, to choose from.
+    Palette(Box<PaletteWindow>),
+    /// A letter on every pane.
+    Jump,
+    /// The calls that run, to stop one of them.
+    Running(List),
 }
 
 /// A message on the status line.
@@ -39,12 +46,16 @@ pub struct Shell {
     pub is_zoomed: bool,
     /// What lies over everything.
     pub overlay: Option<Overlay>,
+    /// What is wrong with the settings.
+    pub problems: Vec<String>,
     /// The status line.
     pub message: Option<Message>,
     /// The time since the Unix epoch, as far as anybody said.
     pub now: Duration,
     /// How many events were lost because more came than could be taken in.
     pub lost: u64,
+    /// How it looks.
+    pub look: Look,
     /// Which key does what.
     pub keys: Keymap,
     /// Calls that were made here.
@@ -61,9 +72,11 @@ impl Shell {
             focus: view.panes()[0],
             is_zoomed: false,
             overlay: None,
+            problems: Vec::new(),
             message: None,
             now: Duration::ZERO,
             lost: 0,
+            look: Look::default(),
             keys: Keymap::default(),
             calls: Calls::default(),
         }
@@ -72,6 +85,25 @@ impl Shell {
     /// How much there is room for.
     pub fn room(&self) -> Room {
         Room::of(Rect::new(0, 0, self.size.0, self.size.1))
+    }
+
+    /// The panes that are seen, and where.
+    pub fn panes_shown(&self) -> Vec<(Pane, Rect)> {
+        let room = self.room();
+        if room == Room::None {
+            return Vec::new();
+        }
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        if self.is_zoomed || room <= Room::Compact {
+            vec![(self.focus, middle)]
+        } else {
+            layout::panes(self.view, room, middle)
+        }
+    }
+
+    /// What is inside the frame of a pane; on a narrow screen only a title takes room.
+    pub fn inside(&self, pane: Rect) -> Rect {
+        layout::inside(pane, self.room())
     }
 
     /// Says something.

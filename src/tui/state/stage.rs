@@ -35,6 +35,14 @@ pub trait Stage {
         Vec::new()
     }
 
+    /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
+    fn point(&mut self, _pane: Pane, _row: usize, _height: usize) {}
+
+    /// Whether a person lets it hold still.
+    fn is_paused(&self) -> bool {
+        false
+    }
+
     /// Whether it changes by itself, so that it has to hear what time it is.
     fn is_moving(&self) -> bool {
         false

@@ -1,7 +1,9 @@
 //! The view of the tools: the catalogue, one tool, its arguments, what calls of it gave.
 
-use super::{Catalogue, Form, Line, Pane, Shell, Stage};
+use super::viewer::Face;
+use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
 use crate::model::JsonObject;
+use crate::tui::event::tools::{News, Wish};
 use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
 
@@ -14,8 +16,14 @@ pub struct Tools {
     pub form: Option<Form>,
     /// How far the detail is scrolled.
     pub detail_scroll: usize,
-    /// How far the result is scrolled.
-    pub result_scroll: usize,
+    /// The chosen tool from one of its sides.
+    pub portrait: Portrait,
+    /// What calls of it gave.
+    pub viewer: Viewer,
+    /// The tool whose calls are looked at.
+    subject: Option<String>,
+    /// How many lines the detail and the result have room for.
+    heights: (usize, usize),
 }
 
 impl Stage for Tools {
@@ -37,6 +45,27 @@ impl Stage for Tools {
                 return Some(vec![Effect::Go(Errand::ShowHistory(name))]);
             }
             Action::CopyCommand => return Some(self.command_copied(shell)),
+            Action::Turn => {
+                self.viewer.turn();
+                shell.say(format!("results as {}", self.viewer.face.title()));
+            }
+            Action::Detail => {
+                self.portrait.turn();
+                self.detail_scroll = 0;
+                shell.say(format!("the tool: {}", self.portrait.side.title()));
+            }
+            Action::Export => return Some(self.saved(shell)),
+            Action::Validate if self.form.is_some() => return Some(self.rehearse(shell)),
+            Action::PreviousChoice | Action::NextChoice if shell.focus == Pane::Result => {
+                let by = if action == Action::PreviousChoice { 1 } else { -1 };
+                if let Some(tool) = self.subject.clone() {
+                    self.viewer.step(by, &tool, &shell.calls);
+                }
+            }
+            Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
+                self.viewer.tree.fold();
+            }
+            Action::Open => self.fill(shell),
             Action::Back => return self.back(shell),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
@@ -53,7 +82,8 @@ impl Stage for Tools {
         if self.catalogue.is_filtering {
             return vec![When::Text];
         }
-        vec![When::Tools, When::Pane, When::Anywhere]
+        let near = if focus == Pane::Result { vec![When::Result] } else { Vec::new() };
+        [near, vec![When::Tools, When::Pane, When::Anywhere]].concat()
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
@@ -61,10 +91,39 @@ impl Stage for Tools {
             Pane::Catalogue => {
                 let length = self.catalogue.found().len();
                 self.catalogue.list.step(by, length);
-                (self.detail_scroll, self.result_scroll) = (0, 0);
+                self.detail_scroll = 0;
             }
-            Pane::Detail => self.detail_scroll = self.detail_scroll.saturating_add_signed(by),
-            _ => self.result_scroll = self.result_scroll.saturating_add_signed(by),
+            Pane::Detail => {
+                let most = match self.portrait.side {
+                    // Made while it is drawn: whoever draws it knows where it ends.
+                    Side::Detail => usize::MAX,
+                    _ => self.portrait.text.len().saturating_sub(self.heights.0),
+                };
+                self.detail_scroll = self.detail_scroll.saturating_add_signed(by).min(most);
+            }
+            _ => {
+                if let Some(tool) = &self.subject {
+                    self.viewer.scroll(by, tool, self.heights.1);
+                }
+            }
+        }
+    }
+
+    fn point(&mut self, pane: Pane, row: usize, height: usize) {
+        match pane {
+            // The first row is what is searched for.
+            Pane::Catalogue if row > 0 => {
+                let length = self.catalogue.found().len();
+                let first = self.catalogue.list.first(height.saturating_sub(1), length);
+                self.catalogue.list.choose(first + row - 1, length);
+                self.detail_scroll = 0;
+            }
+            Pane::Result if self.viewer.face == Face::Tree => {
+                let tree = &mut self.viewer.tree;
+                let length = tree.len();
+                tree.list.choose(tree.list.first(height, length) + row, length);
+            }
+            _ => {}
         }
     }
 
@@ -118,10 +177,38 @@ impl Tools {
         }
     }
 
+    /// The tool whose calls are looked at.
+    pub fn subject(&self) -> Option<&str> {
+        let chosen = || Some(self.catalogue.chosen()?.name.as_str());
+        self.form.as_ref().map(|form| form.tool.as_str()).or_else(chosen)
+    }
+
+    /// Makes anew what is made once for many pictures, where it is not true any more.
+    pub fn refresh(&mut self, shell: &Shell) {
+        if self.subject.as_deref() != self.subject() {
+            self.subject = self.subject().map(str::to_owned);
+            self.viewer.reset();
+        }
+        self.portrait.refresh(self.catalogue.chosen().map(|row| &row.tool));
+        self.viewer.refresh(self.subject.as_deref(), &shell.calls);
+        let height = |pane: Pane| {
+            let place = shell.panes_shown().into_iter().find(|(shown, _)| *shown == pane);
+            place.map_or(0, |(_, area)| usize::from(shell.inside(area).height))
+        };
+        self.heights = (height(Pane::Detail), height(Pane::Result));
+    }
+
+    /// Takes in what came of a wish.
+    pub fn hear(&mut self, news: News) {
+        match news {
+            News::Rehearsed { tool, rehearsal } => self.viewer.rehearsed(tool, &rehearsal),
+        }
+    }
+
     /// Makes a call.
     pub fn call(&mut self, tool: String, arguments: JsonObject, shell: &mut Shell) -> Effect {
         let run = shell.calls.begin(tool.clone(), arguments.clone());
-        self.result_scroll = 0;
+        self.viewer.reset();
         Effect::Call { run, tool, arguments }
     }
 
@@ -148,9 +235,33 @@ impl Tools {
         vec![self.call(tool, arguments, shell)]
     }
 
+    fn rehearse(&mut self, shell: &mut Shell) -> Vec<Effect> {
+        let Some(form) = &self.form else { return Vec::new() };
+        shell.say("asking what would be sent");
+        let (tool, arguments) = (form.tool.clone(), form.arguments());
+        vec![Effect::Tools(Wish::Rehearse { tool, arguments })]
+    }
+
+    fn saved(&mut self, shell: &mut Shell) -> Vec<Effect> {
+        let call = self.subject().and_then(|tool| self.viewer.call(tool, &shell.calls));
+        let saved = call.and_then(|call| Some((call, self.viewer.saved(call)?)));
+        let Some((call, what)) = saved else {
+            shell.say_bad("there is no result to save");
+            return Vec::new();
+        };
+        let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let name: String = call.tool.chars().take(80).map(safe).collect();
+        let id = call.id.as_ref().map_or("", |id| id.0.as_str());
+        let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
+        let id: String = id.chars().rev().collect();
+        let stem = format!("{}-{id}", name.trim_start_matches('.'));
+        vec![Effect::Tools(Wish::Save { stem, what: Box::new(what) })]
+    }
+
     fn copied(&mut self, shell: &mut Shell) -> Vec<Effect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
-        let result = shell.calls.newest_of(&row.name).and_then(|call| call.outcome.as_ref());
+        let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &shell.calls);
+        let result = shown.and_then(|call| call.outcome.as_ref());
         let text = match (shell.focus, result) {
             (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
                 Ok(result) => result.structured.as_ref().unwrap_or(&result.output).to_string(),
@@ -176,6 +287,8 @@ impl Tools {
     fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {
         if self.catalogue.is_filtering {
             self.catalogue.is_filtering = false;
+        } else if self.viewer.rehearsal.take().is_some() {
+            self.viewer.scroll = 0;
         } else if self.form.take().is_some() {
             shell.focus = Pane::Catalogue;
         } else if !shell.is_zoomed && !self.catalogue.filter.text().is_empty() {

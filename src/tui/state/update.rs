@@ -14,7 +14,9 @@ impl State {
     /// Takes in what happened; says what is to be done.
     pub fn update(&mut self, event: Event) -> Vec<Effect> {
         let effects = self.take(event);
-        self.settle(effects)
+        let effects = self.settle(effects);
+        self.tools.refresh(&self.shell);
+        effects
     }
 
     fn take(&mut self, event: Event) -> Vec<Effect> {
@@ -27,8 +29,11 @@ impl State {
                 }
             }
             Event::Input(Input::Resize { width, height }) => self.shell.size = (width, height),
+            Event::Input(Input::Click { x, y }) => self.clicked(x, y),
+            Event::Input(Input::Wheel { x, y, by }) => self.wheeled(x, y, by),
             Event::Tick(now) => {
                 self.shell.now = now;
+                self.shell.calls.tick(now);
                 self.inbox.now(now);
                 let (stage, shell) = self.stage();
                 return stage.tick(shell);
@@ -49,7 +54,6 @@ impl State {
             Event::Began { run, call } => self.shell.calls.began(run, call),
             Event::Ended { run, outcome } => {
                 self.shell.calls.end(run, *outcome);
-                self.tools.result_scroll = 0;
                 let mut effects = vec![Effect::LookAtServers];
                 effects.extend(self.stats.look());
                 effects.extend(self.history.grown(self.shell.view));
@@ -66,6 +70,8 @@ impl State {
             }
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
             Event::Stats(news) => return self.stats.take(news),
+            Event::Tools(news) => self.tools.hear(*news),
+            Event::Memory(news) => return self.recalled(*news),
             Event::Bench(news) => match news {},
             Event::History(news) => return self.history.hear(news, &mut self.shell),
             Event::Offers(news) => match news {},
@@ -79,6 +85,7 @@ impl State {
     fn heard(&mut self, event: &crate::model::Event) -> Vec<Effect> {
         use crate::model::Event as Told;
         self.servers.hear(event);
+        self.shell.calls.hear(event);
         match event {
             Told::Server { state: ServerState::Ready | ServerState::Failed(_), .. } => {
                 return vec![Effect::LookAtServers];
@@ -115,6 +122,10 @@ impl State {
         if key == Key::Ctrl('c') {
             return self.act(Action::Cancel);
         }
+        self.keep.is_touched = true;
+        if let Some(effects) = self.pressed_in_window(key) {
+            return effects;
+        }
         let mut places = self.places();
         if matches!(key, Key::Ctrl(_)) {
             // No letter is written with it, so what holds anywhere holds here too.
@@ -133,19 +144,29 @@ impl State {
 
     /// The line that is being written.
     fn line(&mut self) -> Option<&mut Line> {
-        if !self.inbox.approvals.is_empty() || self.shell.overlay.is_some() {
+        if !self.inbox.approvals.is_empty() {
             return None;
+        }
+        if self.shell.overlay.is_some() {
+            return match &mut self.shell.overlay {
+                Some(Overlay::Palette(palette)) => Some(&mut palette.line),
+                _ => None,
+            };
         }
         let focus = self.shell.focus;
         self.stage().0.line(focus)
     }
 
     fn rewritten(&mut self) -> Vec<Effect> {
+        if let Some(Overlay::Palette(palette)) = &mut self.shell.overlay {
+            palette.refilter();
+            return Vec::new();
+        }
         let (stage, shell) = self.stage();
         stage.rewritten(shell)
     }
 
-    fn act(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
         self.shell.message = None;
         if self.is_covered() {
             return self.act_above(action);
@@ -158,12 +179,15 @@ impl State {
     }
 
     /// Whether something lies over the view and has the keys.
-    fn is_covered(&self) -> bool {
+    pub(super) fn is_covered(&self) -> bool {
         self.shell.overlay.is_some() || !self.inbox.approvals.is_empty()
     }
 
     fn act_above(&mut self, action: Action) -> Vec<Effect> {
         let approves = !self.inbox.approvals.is_empty();
+        if !approves && let Some(effects) = self.act_in_window(action) {
+            return effects;
+        }
         match action {
             Action::Yes if approves => self.inbox.decide(Approval::Granted),
             Action::No | Action::Cancel if approves => self.inbox.decide(Approval::Refused),
@@ -180,6 +204,9 @@ impl State {
     }
 
     fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
+        if self.open_window(action) {
+            return Vec::new();
+        }
         match action {
             Action::Show(view) => return self.show(view),
             Action::NextPane => self.shell.step_pane(1),
@@ -196,7 +223,6 @@ impl State {
                 let ask = servers.map(|row| Effect::ListServer(row.name.clone()));
                 return [Effect::ListDeclared].into_iter().chain(ask).collect();
             }
-            Action::Help => self.shell.overlay = Some(Overlay::Help(0)),
             Action::Back => self.shell.is_zoomed = false,
             Action::Cancel => return self.cancel(),
             Action::Redraw => return vec![Effect::Redraw],
@@ -207,13 +233,12 @@ impl State {
         Vec::new()
     }
 
-    fn scroll(&mut self, by: isize) {
+    pub(super) fn scroll(&mut self, by: isize) {
         if let Some(pending) = self.inbox.approvals.front_mut() {
             pending.scroll = pending.scroll.saturating_add_signed(by);
             return;
         }
-        if let Some(Overlay::Help(line)) = &mut self.shell.overlay {
-            *line = line.saturating_add_signed(by);
+        if self.scroll_window(by) {
             return;
         }
         let (stage, shell) = self.stage();

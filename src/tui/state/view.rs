@@ -49,6 +49,16 @@ impl View {
         }
     }
 
+    /// What it is called in settings.
+    pub fn name(self) -> String {
+        self.title().to_lowercase()
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|view| view.name() == name)
+    }
+
     /// What it is called where there is little room.
     pub fn short(self) -> &'static str {
         match self {

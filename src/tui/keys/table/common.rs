@@ -40,6 +40,31 @@ pub(super) const OVERLAY: Place = Place {
     ],
 };
 
+pub(super) const PALETTE: Place = Place {
+    when: When::Palette,
+    title: "in the palette",
+    bindings: &[
+        shown(Key::Enter, Action::Open, "do it", "do what is chosen"),
+        shown(Key::Esc, Action::Back, "close", "close"),
+        quiet(Key::Down, Action::Down, "down"),
+        also(Key::Ctrl('n'), Action::Down),
+        quiet(Key::Up, Action::Up, "up"),
+        also(Key::Ctrl('p'), Action::Up),
+        quiet(Key::PageDown, Action::PageDown, "a page down"),
+        quiet(Key::PageUp, Action::PageUp, "a page up"),
+    ],
+};
+
+pub(super) const RUNNING: Place = Place {
+    when: When::Running,
+    title: "in the calls that run",
+    bindings: &[
+        shown(Key::Enter, Action::Stop, "stop it", "stop the chosen call"),
+        also(Key::Char('x'), Action::Stop),
+        also(Key::Delete, Action::Stop),
+    ],
+};
+
 pub(super) const PANE: Place = Place {
     when: When::Pane,
     title: "in a pane",
@@ -64,6 +89,10 @@ pub(super) const ANYWHERE: Place = Place {
         shown(Key::Tab, Action::NextPane, "pane", "next pane"),
         quiet(Key::BackTab, Action::PreviousPane, "previous pane"),
         quiet(Key::Char('z'), Action::Zoom, "let the pane fill the screen, or give it back"),
+        shown(Key::Char(':'), Action::Palette, "do", "everything that can be done, to choose from"),
+        also(Key::Ctrl('p'), Action::Palette),
+        quiet(Key::Ctrl('o'), Action::Jump, "a letter on every pane, to go to one"),
+        quiet(Key::Ctrl('x'), Action::Running, "the calls that run, to stop one of them"),
         shown(Key::Char('y'), Action::Copy, "copy", "copy what is shown"),
         quiet(Key::Char('1'), Action::Show(View::Tools), "show tools"),
         quiet(Key::Char('2'), Action::Show(View::Servers), "show servers"),

@@ -11,6 +11,7 @@ pub(super) const FORM: Place = Place {
         also(Key::AltEnter, Action::Run),
         also(Key::Ctrl('j'), Action::Run),
         also(Key::Ctrl('r'), Action::Run),
+        shown(Key::F(6), Action::Validate, "dry run", "show what would be sent, and send nothing"),
         quiet(Key::Enter, Action::NextField, "next field"),
         also(Key::Tab, Action::NextField),
         also(Key::Down, Action::NextField),

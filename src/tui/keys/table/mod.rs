@@ -55,6 +55,7 @@ const fn also(key: Key, action: Action) -> Binding {
 /// All places, as the help shows them.
 pub const PLACES: &[Place] = &[
     tools::TOOLS,
+    tools::RESULT,
     servers::SERVERS,
     trace::TRACE,
     stats::STATS,
@@ -66,6 +67,8 @@ pub const PLACES: &[Place] = &[
     inbox::APPROVAL,
     common::TEXT,
     common::CHOOSING,
+    common::PALETTE,
+    common::RUNNING,
     common::OVERLAY,
     common::PANE,
     common::ANYWHERE,

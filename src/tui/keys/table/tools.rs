@@ -27,7 +27,31 @@ pub(super) const TOOLS: Place = Place {
             "history",
             "show the calls of the past of this tool",
         ),
+        shown(
+            Key::Char('d'),
+            Action::Detail,
+            "detail",
+            "the tool as detail, schema, as it was told",
+        ),
+        shown(
+            Key::Char('t'),
+            Action::Turn,
+            "turn",
+            "results as text, as a JSON tree, as they came",
+        ),
+        shown(Key::Char('E'), Action::Export, "save", "write the result that is shown to a file"),
         shown(Key::Char('s'), Action::Sort, "sort", "another order"),
         shown(Key::Char('u'), Action::Refresh, "list again", "list the tools of all sources again"),
+    ],
+};
+
+pub(super) const RESULT: Place = Place {
+    when: When::Result,
+    title: "in the result",
+    bindings: &[
+        shown(Key::Enter, Action::Open, "fold", "fold or unfold a branch; of a text: call again"),
+        also(Key::Char(' '), Action::Open),
+        shown(Key::Left, Action::PreviousChoice, "older", "an older call of this tool"),
+        shown(Key::Right, Action::NextChoice, "newer", "a newer call of this tool"),
     ],
 };

@@ -1,0 +1,221 @@
+//! A person's own settings of the console: `console.yaml`.
+//!
+//! Owns: what its keys mean, and what is wrong with them, all at once and each with its place.
+//! Nothing in it is fatal: what cannot be used is left out. Never does: open the file.
+
+use std::sync::Arc;
+
+use super::keys::{Action, Key, Keymap, Remap, When};
+use super::theme::Palette;
+use crate::config::node::{Node, SourceText};
+use crate::config::parse;
+use crate::model::Problem;
+
+/// The keys of the file.
+const KEYS: &str = "theme, ascii, reduced_motion, mouse, keys";
+
+/// What a person set.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Which colours; `None` for the usual ones.
+    pub theme: Option<Palette>,
+    /// ASCII characters only.
+    pub ascii: bool,
+    /// Nothing turns or blinks.
+    pub reduced_motion: bool,
+    /// The mouse is listened to.
+    pub mouse: bool,
+    /// Which key does what.
+    pub keys: Keymap,
+}
+
+/// Reads the text of the file.
+pub fn read(source: &Arc<SourceText>, text: &str) -> (Settings, Vec<Problem>) {
+    let mut settings = Settings::default();
+    let parsed = match parse::parse(source, text) {
+        Ok(parsed) => parsed,
+        Err(problem) => return (settings, vec![problem]),
+    };
+    let mut problems: Vec<Problem> =
+        parsed.duplicates.into_iter().map(|duplicate| duplicate.problem).collect();
+    let root = parsed.root;
+    if root.is_null() {
+        return (settings, problems);
+    }
+    let entries = match root.as_map() {
+        Ok(entries) => entries,
+        Err(problem) => return (settings, vec![problem]),
+    };
+    for (key, value) in entries {
+        let taken = match key.text.as_str() {
+            "theme" => theme(value).map(|theme| settings.theme = Some(theme)),
+            "ascii" => value.as_bool().map(|set| settings.ascii = set),
+            "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
+            "mouse" => value.as_bool().map(|set| settings.mouse = set),
+            "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
+            other => Err(Problem::error(format!("there is no setting '{other}'"))
+                .hint(format!("there are {KEYS}"))
+                .at(root.place_of(key))),
+        };
+        problems.extend(taken.err());
+    }
+    problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+    (settings, problems)
+}
+
+fn theme(value: &Node) -> Result<Palette, Problem> {
+    let name = value.as_text()?;
+    Palette::named(name).ok_or_else(|| {
+        let all = Palette::ALL.map(Palette::name).join(", ");
+        Problem::error(format!("there is no theme '{name}'"))
+            .hint(format!("there are {all}"))
+            .at(value.place())
+    })
+}
+
+/// The keys of all places.
+fn keys(all: &Node, map: &mut Keymap, problems: &mut Vec<Problem>) {
+    // What was said of a key before, in which place.
+    let mut said: Vec<(When, Key, String)> = Vec::new();
+    let mut lost: Vec<(When, Key, Action, String, Problem)> = Vec::new();
+    for (place, bindings) in all.entries() {
+        let Some(when) = When::named(&place.text) else {
+            let problem = Problem::error(format!("there is no place '{}'", place.text));
+            let names = super::keys::PLACES.iter().map(|place| place.when.name());
+            let hint = format!("there are {}", names.collect::<Vec<_>>().join(", "));
+            problems.push(problem.hint(hint).at(all.place_of(place)));
+            continue;
+        };
+        if let Err(problem) = bindings.as_map() {
+            problems.push(problem);
+        }
+        for (name, action) in bindings.entries() {
+            let at = bindings.place_of(name);
+            let Ok(key) = name.text.parse::<Key>() else {
+                let problem = Problem::error(format!("'{}' is no key", name.text));
+                let hint = "keys are written as x, X, ctrl-x, alt-x, f5, enter, space, page-up";
+                problems.push(problem.hint(hint).at(at));
+                continue;
+            };
+            let word = match action.as_scalar_text() {
+                _ if action.is_null() => "none".to_owned(),
+                Ok(word) => word,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            let action = match (word.as_str(), Action::named(&word)) {
+                ("none", _) => None,
+                (_, Some(action)) => Some(action),
+                (_, None) => {
+                    let problem = Problem::error(format!("there is no action '{word}'"));
+                    let hint = "the palette of the console (:) shows their names";
+                    problems.push(problem.hint(hint).at(action.place()));
+                    continue;
+                }
+            };
+            let before = said.iter().find(|(place, old, _)| (*place, *old) == (when, key));
+            if let Some((_, _, before)) = before {
+                let clash = format!("{key} is {before} already in {}, not {word}", when.name());
+                problems.push(Problem::error(clash).at(at));
+                continue;
+            }
+            said.push((when, key, word.clone()));
+            if let Some(orphan) = map.remap(Remap { when, key, action })
+                && action.is_some()
+            {
+                let text = format!(
+                    "{key} is {word} in {} now, and nothing is {} any more",
+                    when.name(),
+                    orphan.name()
+                );
+                let problem = Problem::warning(text).hint("give that a key, too").at(at);
+                lost.push((when, key, orphan, word, problem));
+            }
+        }
+    }
+    // Another line may have given it a key.
+    let orphans = lost.into_iter().filter(|(when, _, orphan, ..)| {
+        !map.bindings(*when).iter().any(|binding| binding.action == *orphan)
+    });
+    problems.extend(orphans.map(|(.., problem)| problem));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn settings(text: &str) -> (Settings, Vec<String>) {
+        let (settings, problems) = read(&SourceText::new("console.yaml", text), text);
+        let said = problems.iter().map(|problem| {
+            let place = problem.place.as_ref().unwrap();
+            format!("{}:{}: {}", place.line, place.column, problem.message)
+        });
+        (settings, said.collect())
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let (settings, problems) = settings(
+            "theme: light\nmouse: true\nreduced_motion: true\nascii: true\nkeys:\n  tools: { c: fill, ctrl-k: none }\n  anywhere:\n    f2: palette\n",
+        );
+        assert_eq!(problems, [""; 0]);
+        assert_eq!(settings.theme, Some(Palette::Light));
+        assert!(settings.mouse && settings.reduced_motion && settings.ascii);
+        assert_eq!(settings.keys.action(Key::F(2), &[When::Anywhere]), Some(Action::Palette));
+        assert_eq!(settings.keys.key_of(Action::Fill, &[When::Tools]), Some(Key::Char('c')));
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_and_the_rest_holds() {
+        let text = "theme: pink\ncolour: red\nmouse: maybe\nkeys:\n  tools:\n    ctrl-k: sort\n    ^K: fill\n    hyper-x: sort\n    v: dance\n    s: turn\n  kitchen: {}\nascii: true\n";
+        let (settings, problems) = settings(text);
+        assert_eq!(
+            problems,
+            [
+                "1:8: there is no theme 'pink'",
+                "2:1: there is no setting 'colour'",
+                "3:8: expected true or false, found text",
+                "7:5: ^K is sort already in tools, not fill",
+                "8:5: 'hyper-x' is no key",
+                "9:8: there is no action 'dance'",
+                "11:3: there is no place 'kitchen'",
+            ]
+        );
+        assert!(settings.ascii);
+    }
+
+    #[test]
+    fn an_action_that_lost_its_key_is_named() {
+        let (_, problems) = settings("keys: { tools: { s: turn } }");
+        assert_eq!(problems, ["1:18: s is turn in tools now, and nothing is sort any more"]);
+        let (_, problems) = settings("keys: { tools: { s: turn, o: sort } }");
+        assert_eq!(problems, [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_breaks_it(text in "(theme|keys|tools|anywhere|ctrl-p|[a-z{}:,\\[\\]\"'\n -]){0,60}") {
+            settings_of(&text);
+        }
+
+        #[test]
+        fn no_map_of_keys_breaks_it(keys in prop::collection::vec(("(tools|form|anywhere|x)", ".{1,6}", "[a-z-]{1,8}"), 0..8)) {
+            let text: String = keys.iter().map(|(place, key, action)| {
+                format!("  {place}: {{ {}: {action} }}\n", serde_json::Value::from(key.as_str()))
+            }).collect();
+            settings_of(&format!("keys:\n{text}"));
+        }
+    }
+
+    fn settings_of(text: &str) {
+        let (settings, _) = read(&SourceText::new("console.yaml", text), text);
+        assert!(
+            settings.keys.action(Key::Ctrl('c'), &[When::Anywhere]).is_some()
+                || text.contains("any")
+        );
+    }
+}
