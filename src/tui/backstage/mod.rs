@@ -6,6 +6,7 @@
 mod desk;
 mod files;
 mod history;
+mod offers;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -51,12 +52,13 @@ pub struct Backstage {
     send: mpsc::Sender<Event>,
     desk: Desk,
     running: HashMap<RunId, CancellationToken>,
+    offers: offers::UnderWay,
 }
 
 impl Backstage {
     /// Works with these, and tells what comes of it here.
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
-        Self { around, send, desk, running: HashMap::new() }
+        Self { around, send, desk, running: HashMap::new(), offers: offers::UnderWay::default() }
     }
 
     /// Begins what is wanted, and returns at once.
@@ -101,7 +103,7 @@ impl Backstage {
             Effect::Stats(wish) => match wish {},
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
-            Effect::Offers(wish) => match wish {},
+            Effect::Offers(wish) => self.offers(wish),
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { files::write(path, text).await });

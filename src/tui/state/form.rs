@@ -3,6 +3,8 @@
 //! Owns: fields made from a tool's schema, each unset, null or a value; what the object is that they
 //! make; what does not fit. Never does: send anything.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Line;
@@ -18,7 +20,7 @@ const FIELDS: usize = 200;
 /// A form.
 #[derive(Debug, Clone)]
 pub struct Form {
-    /// The tool's full name.
+    /// Whose arguments these are: a tool's full name, as a rule.
     pub tool: String,
     /// The fields: required ones first, else as the schema has them.
     pub fields: Vec<Field>,
@@ -26,7 +28,7 @@ pub struct Form {
     pub at: usize,
     /// What is wrong with the arguments, when that was found out.
     pub problem: Option<String>,
-    schema: std::sync::Arc<Value>,
+    schema: Arc<Value>,
 }
 
 /// One argument.
@@ -65,7 +67,16 @@ pub enum FieldState {
 impl Form {
     /// The form of a tool, filled with the arguments of an earlier call.
     pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
-        let schema = &tool.input_schema;
+        Self::of_schema(tool.name.full(), &tool.input_schema, earlier)
+    }
+
+    /// The form of an object with this schema, filled with what is known of it. `title` says whose
+    /// it is.
+    pub fn of_schema(
+        title: impl Into<String>,
+        schema: &Arc<Value>,
+        earlier: Option<&JsonObject>,
+    ) -> Self {
         let top = resolve(schema, schema, 0);
         let required: Vec<&str> = top
             .get("required")
@@ -89,8 +100,7 @@ impl Form {
             })
             .collect();
         fields.sort_by_key(|field| !field.is_required);
-        let schema = std::sync::Arc::clone(schema);
-        Self { tool: tool.name.full(), fields, at: 0, problem: None, schema }
+        Self { tool: title.into(), fields, at: 0, problem: None, schema: Arc::clone(schema) }
     }
 
     /// Does what a key stands for, when it is about the fields.

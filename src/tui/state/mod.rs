@@ -40,7 +40,11 @@ pub use history::{File, History, Look};
 pub use inbox::{Inbox, PendingApproval};
 pub use line::Line;
 pub use list::List;
-pub use offers::Offers;
+#[cfg(test)]
+pub(super) use offers::tests as offers_tests;
+pub use offers::{
+    Asking, Item, ItemKind, OfferRow, OfferServer, Offers, Suggestions, Tree as OfferTree,
+};
 pub use page::{Laid, Page, Piece};
 pub use servers::Servers;
 pub use shell::{Message, Overlay, Shell};

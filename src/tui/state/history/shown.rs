@@ -62,12 +62,15 @@ pub(super) fn entry(
         return page;
     }
     let took = show_duration(entry.duration());
-    page.push(match &entry.fault {
-        None => vec![(Meaning::Good, "ok".to_owned()), (Meaning::Plain, format!(" {took}"))],
-        Some(fault) => {
-            vec![(Meaning::Bad, fault.kind.clone()), (Meaning::Plain, format!(" {took}"))]
-        }
-    });
+    let (meaning, status) = match &entry.fault {
+        None => (Meaning::Good, "ok"),
+        Some(fault) => (Meaning::Bad, fault.kind.as_str()),
+    };
+    let mut head = vec![(meaning, status.to_owned()), (Meaning::Plain, format!(" {took}"))];
+    if matches!(changed, Some(Ok(Some(true)))) {
+        head.push((Meaning::Doubt, "  the definition changed since this call".to_owned()));
+    }
+    page.push(head);
     if let Some(fault) = &entry.fault {
         page.text(Meaning::Bad, &fault.message);
     }
