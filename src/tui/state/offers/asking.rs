@@ -105,6 +105,8 @@ impl Asking {
             self.suggestions = Suggestions::default();
         }
         self.suggestions.taken = None;
+        // Until the server answers, what cannot be meant any more is not suggested.
+        self.suggestions.values.retain(|value| value.starts_with(&query.value));
         if self.is_mute || self.asked.is_some() || self.answered.as_ref() == Some(&query) {
             return Vec::new();
         }

@@ -25,6 +25,9 @@ use crate::tui::keys::{Action, When};
 pub use asking::{Asking, Suggestions};
 pub use tree::{Item, ItemKind, Row as OfferRow, Server as OfferServer, Tree};
 
+/// How many resources are marked as changed.
+const CHANGED: usize = 10_000;
+
 /// What servers offer beside tools.
 #[derive(Debug, Default)]
 pub struct Offers {
@@ -239,8 +242,10 @@ impl Offers {
             }
             News::Told(followed, change) => return self.followed(followed, change, shell),
             News::Unfollowed(followed, fault) => {
-                let was = self.followed.remove(&followed).is_some();
-                if let Some(fault) = fault.filter(|_| was) {
+                // Without a fault it was a person who ended it, and may have begun again since.
+                if let Some(fault) = fault
+                    && self.followed.remove(&followed).is_some()
+                {
                     shell.say_bad(format!("{} is not watched: {}", followed.uri, fault.message()));
                 }
             }
@@ -276,17 +281,18 @@ impl Offers {
 
     /// A resource changed: it is marked, or read again when it is open.
     fn updated(&mut self, resource: Followed) -> Vec<Effect> {
-        let Some(opened) = &self.opened else {
-            self.changed.insert(resource);
-            return Vec::new();
+        let is_read = |opened: &&Opened| {
+            opened.item.server == resource.server
+                && opened.request == Request::Read(resource.uri.clone())
+                && opened.answer.is_some()
         };
-        let is_open = opened.item.server == resource.server
-            && opened.request == Request::Read(resource.uri.clone());
-        self.changed.insert(resource);
-        if !is_open || opened.answer.is_none() {
-            return Vec::new();
+        let opened = self.opened.as_ref().filter(is_read);
+        let again = opened.map(|opened| (opened.item.clone(), opened.request.clone()));
+        // Nobody can make the list grow without end.
+        if self.changed.len() < CHANGED {
+            self.changed.insert(resource);
         }
-        let (item, request) = (opened.item.clone(), opened.request.clone());
+        let Some((item, request)) = again else { return Vec::new() };
         let before = std::mem::take(&mut self.page);
         let effect = self.request(item, request);
         // What was read stays on the screen until it was read again.
