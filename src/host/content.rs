@@ -92,33 +92,3 @@ pub fn says_nothing_else(content: &[Value], value: &Value) -> bool {
                 .is_some_and(|said| said == *value)
     })
 }
-
-/// The usual extension of a media type. Text and JSON go without: they are what a result mostly
-/// is, and are saved under the very name that was given. Nothing of what the server wrote gets
-/// into the name.
-pub fn extension(media_type: &str) -> Option<&'static str> {
-    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let known = match essence.as_str() {
-        "image/png" => "png",
-        "image/jpeg" | "image/jpg" => "jpg",
-        "image/gif" => "gif",
-        "image/webp" => "webp",
-        "image/avif" => "avif",
-        "image/bmp" => "bmp",
-        "image/tiff" => "tiff",
-        "image/svg+xml" => "svg",
-        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
-        "audio/mpeg" | "audio/mp3" => "mp3",
-        "audio/ogg" => "ogg",
-        "audio/flac" => "flac",
-        "audio/aac" => "aac",
-        "audio/mp4" => "m4a",
-        "audio/webm" | "video/webm" => "webm",
-        "video/mp4" => "mp4",
-        "application/pdf" => "pdf",
-        "application/zip" => "zip",
-        "application/gzip" => "gz",
-        _ => return None,
-    };
-    Some(known)
-}

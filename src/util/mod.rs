@@ -23,6 +23,7 @@ pub mod replace;
 pub mod row;
 pub mod segments;
 pub mod tail;
+pub mod targets;
 pub mod text;
 pub mod units;
 pub mod uri_template;

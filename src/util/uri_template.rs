@@ -1,28 +1,117 @@
 //! Templates of addresses (RFC 6570), as far as a client needs them: which variables they have and
 //! whether an address can have been made of one.
 //!
-//! Owns: reading. Never does: fill a template in. Matching is generous where the specification
-//! leaves servers room (what `{name}` may hold), because the server decides in the end.
+//! Owns: reading, and filling in with texts. Never does: lists or maps as values. Matching is generous
+//! where the specification leaves servers room (what `{name}` may hold), because the server decides in
+//! the end.
+
+use std::fmt::Write as _;
 
 use regex::Regex;
 
 /// The longest template that is looked at, in bytes.
 const LONGEST: usize = 8 * 1024;
 
+/// What an expression may begin with.
+const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
+
 /// The names of the variables, in order, each once.
 pub fn variables(template: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    for expression in parts(template).filter_map(|(_, expression)| expression) {
-        let names = expression.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
-        for name in names.split(',') {
-            // `{name*}` is a list, `{name:3}` its beginning.
-            let name = name.split([':', '*']).next().unwrap_or_default().trim();
-            if !name.is_empty() && !found.contains(&name) {
-                found.push(name);
-            }
+    for name in parts(template).filter_map(|(_, expression)| expression).flat_map(names) {
+        if !found.contains(&name) {
+            found.push(name);
         }
     }
     found
+}
+
+/// The names in an expression.
+fn names(expression: &str) -> impl Iterator<Item = &str> {
+    let names = expression.trim_start_matches(OPERATORS).split(',');
+    // `{name*}` is a list, `{name:3}` its beginning.
+    let names = names.map(|name| name.split([':', '*']).next().unwrap_or_default().trim());
+    names.filter(|name| !name.is_empty())
+}
+
+/// The names of the variables without which an address has a hole, in order, each once.
+pub fn needed(template: &str) -> Vec<&str> {
+    let needed = |expression: &&str| !expression.starts_with(['#', '.', '/', ';', '?', '&']);
+    let inside: Vec<&str> = parts(template).filter_map(|(_, inner)| inner).filter(needed).collect();
+    let mut found = Vec::new();
+    for name in inside.iter().flat_map(|expression| names(expression)) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The address that a template makes of texts; a variable without one is left out.
+pub fn expand<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
+    let mut uri = String::new();
+    for (literal, expression) in parts(template) {
+        uri.push_str(literal);
+        let Some(expression) = expression else { continue };
+        let how = Expansion::of(expression);
+        let mut first = true;
+        for variable in expression.trim_start_matches(OPERATORS).split(',') {
+            let (name, length) = match variable.split_once(':') {
+                Some((name, length)) => (name, length.trim().parse().unwrap_or(usize::MAX)),
+                None => (variable.trim_end_matches('*'), usize::MAX),
+            };
+            let name = name.trim();
+            let Some(text) = value(name) else { continue };
+            uri.push_str(if first { how.before } else { how.between });
+            first = false;
+            if how.is_named {
+                uri.push_str(name);
+                uri.push_str(if text.is_empty() { how.empty } else { "=" });
+            }
+            for c in text.chars().take(length) {
+                encode(c, how.keeps_reserved, &mut uri);
+            }
+        }
+    }
+    uri
+}
+
+/// What an operator makes of the values behind it (RFC 6570, appendix A).
+struct Expansion {
+    before: &'static str,
+    between: &'static str,
+    is_named: bool,
+    /// What stands behind the name of an empty value.
+    empty: &'static str,
+    keeps_reserved: bool,
+}
+
+impl Expansion {
+    fn of(expression: &str) -> Self {
+        let (before, between, is_named, empty, keeps_reserved) = match expression.chars().next() {
+            Some('+') => ("", ",", false, "", true),
+            Some('#') => ("#", ",", false, "", true),
+            Some('.') => (".", ".", false, "", false),
+            Some('/') => ("/", "/", false, "", false),
+            Some(';') => (";", ";", true, "", false),
+            Some('?') => ("?", "&", true, "=", false),
+            Some('&') => ("&", "&", true, "=", false),
+            _ => ("", ",", false, "", false),
+        };
+        Self { before, between, is_named, empty, keeps_reserved }
+    }
+}
+
+/// Appends a character, percent-encoded unless it may stand there.
+fn encode(c: char, keeps_reserved: bool, uri: &mut String) {
+    let is_unreserved = c.is_ascii_alphanumeric() || "-._~".contains(c);
+    if is_unreserved || (keeps_reserved && ":/?#[]@!$&'()*+,;=".contains(c)) {
+        return uri.push(c);
+    }
+    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+        // Writing into a string cannot fail.
+        let _always_works = write!(uri, "%{byte:02X}");
+    }
 }
 
 /// Whether `uri` can have been made of `template`.
@@ -107,7 +196,48 @@ mod tests {
         }
     }
 
+    #[test]
+    fn texts_are_filled_in_as_the_specification_shows() {
+        let value = |name: &str| match name {
+            "var" => Some("value"),
+            "hello" => Some("Hello World!"),
+            "path" => Some("/foo/bar"),
+            "x" => Some("1024"),
+            "y" => Some("768"),
+            "empty" => Some(""),
+            _ => None,
+        };
+        for (template, uri) in [
+            ("{var}", "value"),
+            ("{hello}", "Hello%20World%21"),
+            ("{+hello}", "Hello%20World!"),
+            ("{+path}/here", "/foo/bar/here"),
+            ("X{#var}", "X#value"),
+            ("map?{x,y}", "map?1024,768"),
+            ("{+x,hello,y}", "1024,Hello%20World!,768"),
+            ("X{.x,y}", "X.1024.768"),
+            ("{/var,x}/here", "/value/1024/here"),
+            ("{;x,y,empty}", ";x=1024;y=768;empty"),
+            ("{?x,y,empty}", "?x=1024&y=768&empty="),
+            ("{?x,undef}", "?x=1024"),
+            ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
+            ("{var:3}", "val"),
+            ("X{undef}{?undef}", "X"),
+        ] {
+            assert_eq!(expand(template, value), uri, "{template}");
+        }
+        assert_eq!(needed("r://{a}/{+b}{/c}{?d,e}"), ["a", "b"]);
+    }
+
     proptest! {
+        #[test]
+        fn what_is_filled_in_fits_its_template(text in "\\PC{1,20}") {
+            for template in ["a:{x}", "a://b/{x}/c", "a{?x}"] {
+                let uri = expand(template, |_| Some(text.as_str()));
+                prop_assert!(matches(template, &uri), "{template} {uri}");
+            }
+        }
+
         #[test]
         fn any_texts_are_harmless(template in any::<String>(), uri in any::<String>()) {
             let _either = (variables(&template).len(), matches(&template, &uri));

@@ -7,6 +7,7 @@ mod desk;
 mod files;
 mod history;
 mod memory;
+mod offers;
 mod stats;
 mod tools;
 
@@ -57,6 +58,7 @@ pub struct Backstage {
     running: HashMap<RunId, CancellationToken>,
     stats: stats::Reader,
     keeper: memory::Keeper,
+    offers: offers::UnderWay,
 }
 
 impl Backstage {
@@ -64,7 +66,8 @@ impl Backstage {
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
         let stats = stats::Reader::new(&around);
         let keeper = memory::Keeper::new(&around);
-        Self { around, send, desk, running: HashMap::new(), stats, keeper }
+        let offers = offers::UnderWay::default();
+        Self { around, send, desk, running: HashMap::new(), stats, keeper, offers }
     }
 
     /// Keeps this for the next run; soon, and not more often than is worth it.
@@ -127,7 +130,7 @@ impl Backstage {
             }
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
-            Effect::Offers(wish) => match wish {},
+            Effect::Offers(wish) => self.offers(wish),
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { files::write(path, text.as_bytes()).await });

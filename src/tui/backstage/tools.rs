@@ -9,7 +9,7 @@ use crate::host::request::{Arguments, CallRequest};
 use crate::model::{Fault, ToolResult};
 use crate::tui::event::Event;
 use crate::tui::event::tools::{News, Saved, Wish};
-use crate::util::json;
+use crate::util::{json, targets};
 
 pub(super) async fn perform(wish: Wish, host: &ToolHost, cwd: &Path) -> Event {
     match wish {
@@ -53,7 +53,7 @@ async fn save(stem: &str, payloads: Vec<Payload>, cwd: &Path) -> Event {
         let essence = payload.media_type.split(';').next().unwrap_or_default().trim();
         let end = match essence {
             "application/json" => "json",
-            other => content::extension(other).unwrap_or("txt"),
+            other => targets::extension(other).unwrap_or("txt"),
         };
         let name = format!("{stem}{number}.{end}");
         match files::write(cwd.join(&name), &payload.bytes).await {

@@ -117,7 +117,10 @@ fn row(
     let column = |said: &str, room: usize| {
         // As it is shown, so that it takes the room it seems to take.
         let safe = words.span(Meaning::Plain, said).content.into_owned();
-        let cut = text::cut(&safe, room).into_owned();
+        let narrow = if words.theme.ascii { room.saturating_sub(2) } else { room };
+        // In ASCII the mark of a cut takes three cells.
+        let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };
+        let cut = words.span(Meaning::Plain, cut).content.into_owned();
         let gap = " ".repeat(room.saturating_sub(text::width(&cut)));
         format!("{cut}{gap} ")
     };

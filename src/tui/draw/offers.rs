@@ -1,11 +1,18 @@
-//! Resources and prompts.
+//! What servers offer beside tools: the tree, and what is open.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
 
-use super::pane;
 use super::words::Words;
-use crate::tui::state::{Pane, State};
+use super::{form, page, pane};
+use crate::tui::state::{Asking, ItemKind, OfferRow, OfferServer, Offers, Pane, State};
+use crate::tui::theme::Meaning;
+use crate::util::text;
+use crate::util::units::show_size;
+
+/// How many suggestions are shown.
+const SUGGESTED: u16 = 5;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -14,5 +21,248 @@ pub(super) fn draw(
     shown: Pane,
     area: Rect,
 ) {
-    pane::open(frame, words, area, &format!("{shown:?}"), state.shell.focus == shown);
+    let (offers, focused) = (&state.offers, state.shell.focus == shown);
+    match (shown, &offers.asking) {
+        (Pane::Offered, _) => tree(frame, words, offers, focused, area),
+        (_, Some(asking)) => ask(frame, words, asking, focused, area),
+        _ => content(frame, words, offers, focused, area),
+    }
+}
+
+fn tree(frame: &mut Frame<'_>, words: &Words<'_>, offers: &Offers, focused: bool, area: Rect) {
+    let inner = pane::open(frame, words, area, "Resources and prompts", focused);
+    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    if offers.is_filtering {
+        pane::prompt(frame, words, &offers.filter, None, line);
+    } else if !offers.filter.text().is_empty() {
+        let said = format!("/ {}", offers.filter.text());
+        frame.render_widget(words.line(Meaning::Dim, said), line);
+    }
+    let all = offers.tree.rows();
+    if all.is_empty() {
+        let said = match (offers.tree.servers(), offers.filter.text()) {
+            ([], "") => "no servers; mcp.yaml names them",
+            (_, "") => "nothing is offered",
+            _ => "nothing is found; Esc shows all",
+        };
+        return frame.render_widget(words.line(Meaning::Dim, said), rows);
+    }
+    let height = usize::from(rows.height);
+    let first = offers.list.first(height, all.len());
+    for (at, row) in all.iter().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let chosen = at == offers.list.chosen();
+        let said = self::row(words, offers, *row, chosen, focused);
+        frame.render_widget(said, Rect { y, height: 1, ..rows });
+    }
+}
+
+fn row(
+    words: &Words<'_>,
+    offers: &Offers,
+    row: OfferRow,
+    chosen: bool,
+    focused: bool,
+) -> Line<'static> {
+    let pointer = if chosen { words.theme.pointer() } else { "  " };
+    let meaning = match (chosen, focused) {
+        (true, true) => Some(Meaning::Chosen),
+        (true, false) => Some(Meaning::Marked),
+        _ => None,
+    };
+    let fold = if offers.tree.is_folded(row) { "+ " } else { "- " };
+    match row {
+        OfferRow::Server(at) => {
+            let Some(server) = offers.tree.servers().get(at) else { return Line::default() };
+            let (said, how) = state_of(server);
+            Line::from(vec![
+                words.span(
+                    meaning.unwrap_or(Meaning::Name),
+                    format!("{pointer}{fold}{}", server.name),
+                ),
+                words.span(how, format!("  {said}")),
+            ])
+        }
+        OfferRow::Group(at, kind) => {
+            let count = offers.tree.servers().get(at).map_or(0, |server| server.count(kind));
+            let said = format!("{pointer}  {fold}{} {count}", kind.title());
+            words.line(meaning.unwrap_or(Meaning::Dim), said)
+        }
+        OfferRow::Item(server, kind, at) => {
+            let Some(item) = offers.tree.item(row) else { return Line::default() };
+            let (watched, changed) = offers.marks(&item);
+            let name = words.span(Meaning::Plain, &item.name).content;
+            let name = text::cut(&name, 120).into_owned();
+            Line::from(vec![
+                words.span(meaning.unwrap_or(Meaning::Plain), pointer),
+                words.span(Meaning::Good, watched.to_string()),
+                words.span(Meaning::Doubt, changed.to_string()),
+                words.span(meaning.unwrap_or(Meaning::Plain), format!("  {name}")),
+                words.span(Meaning::Dim, format!("  {}", beside(offers, server, kind, at))),
+            ])
+        }
+    }
+}
+
+/// What is said of a server in its row.
+fn state_of(server: &OfferServer) -> (String, Meaning) {
+    match &server.lists {
+        _ if server.is_asked => ("asking".to_owned(), Meaning::Dim),
+        None => ("not asked".to_owned(), Meaning::Dim),
+        Some(lists) => match lists.faults.first() {
+            Some(fault) => (format!("failed: {}", fault.message()), Meaning::Bad),
+            None if ItemKind::ALL.iter().all(|kind| server.count(*kind) == 0) => {
+                ("offers only tools".to_owned(), Meaning::Dim)
+            }
+            None => (String::new(), Meaning::Plain),
+        },
+    }
+}
+
+/// What is said of an item in its row.
+fn beside(offers: &Offers, server: usize, kind: ItemKind, at: usize) -> String {
+    let tree = &offers.tree;
+    let said = match kind {
+        ItemKind::Resource => tree.resource_at(server, at).map(|resource| {
+            let size = resource.size.map(show_size);
+            let said = [resource.mime_type.clone(), size];
+            said.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }),
+        ItemKind::Template => tree.template_at(server, at).and_then(|t| t.mime_type.clone()),
+        ItemKind::Prompt => tree.prompt_at(server, at).map(|prompt| {
+            let names = prompt.arguments.iter().map(|argument| {
+                if argument.required {
+                    argument.name.clone()
+                } else {
+                    format!("[{}]", argument.name)
+                }
+            });
+            names.collect::<Vec<_>>().join(" ")
+        }),
+    };
+    said.unwrap_or_default()
+}
+
+fn content(frame: &mut Frame<'_>, words: &Words<'_>, offers: &Offers, focused: bool, area: Rect) {
+    let title = match (offers.is_open(), offers.is_raw) {
+        (true, true) => "Content  text [raw]",
+        (true, false) => "Content  [text] raw",
+        (false, _) => "About",
+    };
+    let inner = pane::open(frame, words, area, title, focused);
+    page::draw(frame, words, &offers.page, inner);
+}
+
+fn ask(frame: &mut Frame<'_>, words: &Words<'_>, asking: &Asking, focused: bool, area: Rect) {
+    let suggestions = &asking.suggestions;
+    let listed = u16::try_from(suggestions.values.len()).unwrap_or(SUGGESTED).min(SUGGESTED);
+    // A small screen keeps the fields.
+    let height = (listed + 2).min(area.height / 3);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    form::draw(frame, words, &asking.form, focused, above);
+    let mut lines = Vec::new();
+    if let Some(address) = asking.address() {
+        lines.push(words.fact(" reads", address));
+    }
+    let first = suggestions.taken.unwrap_or(0).saturating_sub(usize::from(SUGGESTED) - 1);
+    for (at, value) in suggestions.values.iter().enumerate().skip(first).take(SUGGESTED.into()) {
+        let taken = suggestions.taken == Some(at);
+        let meaning = if taken { Meaning::Chosen } else { Meaning::Plain };
+        let pointer = if taken { words.theme.pointer() } else { "  " };
+        let more = match suggestions.more {
+            Some(more) if at + 1 == suggestions.values.len() => format!("  and {more} more"),
+            _ => String::new(),
+        };
+        lines.push(words.line(meaning, format!(" {pointer}{value}{more}")));
+    }
+    if let Some(fault) = &suggestions.fault {
+        lines.push(words.line(Meaning::Dim, format!(" no suggestions: {fault}")));
+    }
+    for (at, line) in (below.y..below.bottom()).zip(lines) {
+        frame.render_widget(line, Rect { y: at, height: 1, ..below });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::model::Completion;
+    use crate::tui::draw::tests::{ASCII, picture};
+    use crate::tui::event::offers::{News, Wish};
+    use crate::tui::event::{Effect, Event, Input};
+    use crate::tui::state::State;
+    use crate::tui::state::offers_tests::{contents, listed, resource};
+    use crate::tui::state::tests::press;
+    use crate::tui::theme::Theme;
+
+    fn sized(width: u16, height: u16) -> State {
+        let mut state = listed();
+        state.update(Event::Input(Input::Resize { width, height }));
+        state
+    }
+
+    /// A prompt whose first argument is being written, with suggestions.
+    fn asking(width: u16, height: u16) -> State {
+        let mut state = sized(width, height);
+        press(&mut state, &["/", "greet", "<enter>"]);
+        let asked = press(&mut state, &["<enter>"]);
+        let Some(Effect::Offers(Wish::Complete { query, .. })) = asked.into_iter().next() else {
+            panic!("nothing is asked");
+        };
+        let values = vec!["ada".to_owned(), "alan".to_owned()];
+        let done = Ok(Completion { values, total: Some(12), has_more: None });
+        state.update(Event::Offers(News::Completed(query, done)));
+        press(&mut state, &["<right>"]);
+        state
+    }
+
+    fn opened(width: u16, height: u16) -> State {
+        let mut state = sized(width, height);
+        press(&mut state, &["jj", "<enter>"]);
+        let text = json!({ "uri": "memo://one", "mimeType": "text/plain", "text": "first memo\n" });
+        state.update(Event::Offers(contents(1, vec![text])));
+        state
+    }
+
+    #[test]
+    fn resources_in_120_by_40() {
+        insta::assert_snapshot!(picture(&opened(120, 40), ASCII));
+    }
+
+    #[test]
+    fn a_prompt_in_80_by_24() {
+        insta::assert_snapshot!(picture(&asking(80, 24), Theme::default()));
+    }
+
+    #[test]
+    fn resources_and_a_prompt_in_60_by_16_and_40_by_10() {
+        let (tree, form) = (picture(&sized(60, 16), ASCII), picture(&asking(60, 16), ASCII));
+        let (small, text) = (picture(&asking(40, 10), ASCII), picture(&opened(40, 10), ASCII));
+        insta::assert_snapshot!(format!("{tree}\n{form}\n{small}\n{text}"));
+    }
+
+    #[test]
+    fn hostile_names_and_contents_are_shown_escaped() {
+        let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m\nerror: fake";
+        let mut state = sized(120, 40);
+        let mut hostile = resource(evil);
+        hostile.description = Some(evil.to_owned());
+        hostile.mime_type = Some(evil.to_owned());
+        let lists = crate::tui::event::offers::Lists {
+            resources: vec![hostile],
+            problems: vec![evil.to_owned()],
+            ..Default::default()
+        };
+        state.update(Event::Offers(News::Listed("memo".to_owned(), Box::new(lists))));
+        press(&mut state, &["g", "jj", "<enter>"]);
+        let part = json!({ "mimeType": evil, "text": evil });
+        let about = picture(&state, Theme::default());
+        state.update(Event::Offers(contents(1, vec![part])));
+        for seen in [about, picture(&state, Theme::default())] {
+            assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+            assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
+        }
+    }
 }

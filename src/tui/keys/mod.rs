@@ -38,6 +38,8 @@ pub enum When {
     History,
     /// In what servers offer beside tools.
     Offers,
+    /// While arguments of templates and prompts are filled in.
+    Asking,
     /// In what servers ask.
     Inbox,
     /// While arguments are filled in.

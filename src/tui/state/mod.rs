@@ -50,7 +50,11 @@ pub use inbox::{Inbox, PendingApproval};
 pub use line::Line;
 pub use list::List;
 pub use live::{Live, Nested, Progress, Retry};
-pub use offers::Offers;
+#[cfg(test)]
+pub(super) use offers::tests as offers_tests;
+pub use offers::{
+    Asking, Item, ItemKind, OfferRow, OfferServer, Offers, Suggestions, Tree as OfferTree,
+};
 pub use page::{Laid, Page, Piece};
 pub use palette::{Command, Entry, PaletteWindow};
 pub use servers::Servers;

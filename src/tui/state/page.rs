@@ -47,13 +47,18 @@ impl Page {
         if self.is_cut {
             return;
         }
-        self.is_cut = self.lines.len() >= LINES || self.bytes + bytes > BYTES;
-        if self.is_cut {
-            self.lines.push(vec![(Meaning::Doubt, "more is not shown here".to_owned())]);
-        } else {
-            self.bytes += bytes;
-            self.lines.push(pieces);
+        if self.lines.len() >= LINES || self.bytes + bytes > BYTES {
+            return self.cut();
         }
+        self.bytes += bytes;
+        self.lines.push(pieces);
+        *self.laid.get_mut() = None;
+    }
+
+    /// Says that there is more, and takes nothing more.
+    fn cut(&mut self) {
+        self.is_cut = true;
+        self.lines.push(vec![(Meaning::Doubt, "more is not shown here".to_owned())]);
         *self.laid.get_mut() = None;
     }
 
@@ -72,7 +77,7 @@ impl Page {
             let head = line.get(..line.floor_char_boundary(room)).unwrap_or_default();
             self.line(meaning, head);
             if head.len() < line.len() {
-                self.line(meaning, "");
+                return self.cut();
             }
         }
     }

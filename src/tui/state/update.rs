@@ -74,7 +74,7 @@ impl State {
             Event::Memory(news) => return self.recalled(*news),
             Event::Bench(news) => match news {},
             Event::History(news) => return self.history.hear(news, &mut self.shell),
-            Event::Offers(news) => match news {},
+            Event::Offers(news) => return self.offers.hear(news, &mut self.shell),
             Event::Said { text, is_bad: false } => self.shell.say(text),
             Event::Said { text, is_bad: true } => self.shell.say_bad(text),
             Event::Signal(signal) => return vec![Effect::Quit(Some(signal))],
@@ -86,6 +86,10 @@ impl State {
         use crate::model::Event as Told;
         self.servers.hear(event);
         self.shell.calls.hear(event);
+        let effects = self.offers.told(event, self.shell.view);
+        if !effects.is_empty() {
+            return effects;
+        }
         match event {
             Told::Server { state: ServerState::Ready | ServerState::Failed(_), .. } => {
                 return vec![Effect::LookAtServers];

@@ -2,6 +2,8 @@
 //! servers and on disk.
 
 mod hostile;
+mod history;
+mod offers;
 mod shell;
 
 use crate::support::{Fixture, Place, Sandbox};

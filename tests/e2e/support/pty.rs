@@ -151,6 +151,18 @@ impl Pty {
         &self.screen
     }
 
+    /// What was put on the clipboard so far, through the terminal (OSC 52).
+    pub fn copied(&self) -> Vec<String> {
+        use base64::Engine as _;
+        let sequences = self.screen.split("\u{1b}]52;c;").skip(1);
+        let text = |sequence: &str| {
+            let end = sequence.find(['\u{7}', '\u{1b}']).unwrap();
+            let bytes = base64::engine::general_purpose::STANDARD.decode(&sequence[..end]);
+            String::from_utf8(bytes.unwrap()).unwrap()
+        };
+        sequences.map(text).collect()
+    }
+
     /// Forgets what was on the screen so far, so that only what comes counts.
     pub fn cleared(&mut self) -> &mut Self {
         self.screen.clear();

@@ -62,6 +62,7 @@ pub const PLACES: &[Place] = &[
     bench::BENCH,
     history::HISTORY,
     offers::OFFERS,
+    offers::ASKING,
     inbox::INBOX,
     form::FORM,
     inbox::APPROVAL,

@@ -146,6 +146,10 @@ impl Stage for History {
     fn tick(&mut self, _shell: &mut Shell) -> Vec<Effect> {
         self.ask()
     }
+
+    fn is_moving(&self) -> bool {
+        self.chosen().is_some_and(|call| Some(&call.id) != self.opened.as_ref())
+    }
 }
 
 impl History {
@@ -219,6 +223,9 @@ impl History {
             News::Entry(entry) => {
                 self.is_opening = false;
                 self.changed = None;
+                if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
+                    self.page = Page::default();
+                }
                 self.entry = Some(*entry);
                 self.show();
                 let is_chosen = self.chosen().map(|call| &call.id) == self.opened.as_ref();

@@ -8,7 +8,7 @@ use crate::history::Entry;
 use crate::history::compare::Comparison;
 use crate::history::json as documented;
 use crate::model::Fault;
-use crate::tui::state::Page;
+use crate::tui::state::{Page, Piece};
 use crate::tui::theme::Meaning;
 use crate::util::difference::{Hunk, Mark};
 use crate::util::json;
@@ -62,12 +62,13 @@ pub(super) fn entry(
         return page;
     }
     let took = show_duration(entry.duration());
-    page.push(match &entry.fault {
-        None => vec![(Meaning::Good, "ok".to_owned()), (Meaning::Plain, format!(" {took}"))],
-        Some(fault) => {
-            vec![(Meaning::Bad, fault.kind.clone()), (Meaning::Plain, format!(" {took}"))]
-        }
-    });
+    let (meaning, status) = match &entry.fault {
+        None => (Meaning::Good, "ok"),
+        Some(fault) => (Meaning::Bad, fault.kind.as_str()),
+    };
+    let mut head = vec![(meaning, status.to_owned()), (Meaning::Plain, format!(" {took}"))];
+    head.push(definition(changed));
+    page.push(head);
     if let Some(fault) = &entry.fault {
         page.text(Meaning::Bad, &fault.message);
     }
@@ -96,11 +97,11 @@ pub(super) fn entry(
         }
     }
     page.heading("call");
-    facts(&mut page, entry, changed);
+    facts(&mut page, entry);
     page
 }
 
-fn facts(page: &mut Page, entry: &Entry, changed: Option<&Result<Option<bool>, Fault>>) {
+fn facts(page: &mut Page, entry: &Entry) {
     page.fact("id", &entry.id);
     page.fact("time", local_time(entry.unix));
     let optional = [
@@ -118,14 +119,18 @@ fn facts(page: &mut Page, entry: &Entry, changed: Option<&Result<Option<bool>, F
     if entry.attempts > 1 {
         page.fact("attempts", entry.attempts.to_string());
     }
+}
+
+/// Whether the tool is what it was then.
+fn definition(changed: Option<&Result<Option<bool>, Fault>>) -> Piece {
     let (meaning, said) = match changed {
-        None => (Meaning::Dim, "is compared with that of today".to_owned()),
-        Some(Ok(Some(false))) => (Meaning::Plain, "the same today".to_owned()),
+        None => (Meaning::Dim, "being compared".to_owned()),
+        Some(Ok(Some(false))) => (Meaning::Dim, "the same today".to_owned()),
         Some(Ok(Some(true))) => (Meaning::Doubt, "changed since this call".to_owned()),
         Some(Ok(None)) => (Meaning::Dim, "was not kept".to_owned()),
         Some(Err(fault)) => (Meaning::Doubt, format!("not known today: {}", fault.message())),
     };
-    page.push(vec![(Meaning::Dim, format!("{:<12}", "definition")), (meaning, said)]);
+    (meaning, format!("   definition: {said}"))
 }
 
 /// The difference of two calls.

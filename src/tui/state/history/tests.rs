@@ -220,7 +220,7 @@ fn a_history_that_cannot_be_read_says_why() {
 fn whether_the_tool_changed_is_said() {
     let mut state = shown();
     opened(&mut state, entry("c-3", "calculator", &json!({}), &json!({ "a": 1 })));
-    assert!(state.history.page.to_text().contains("is compared with that of today"));
+    assert!(state.history.page.to_text().contains("definition: being compared"));
     told(&mut state, News::Judged("c-9".to_owned(), Ok(Some(true))));
     told(&mut state, News::Judged("c-3".to_owned(), Ok(Some(true))));
     assert!(state.history.page.to_text().contains("changed since this call"));
