@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod builder;
 pub mod coerce;
 pub mod example;
+pub mod form;
 pub mod limits;
 pub mod listings;
 pub mod nested;

@@ -3,6 +3,7 @@
 //! Owns: what it takes to open it — the questions of trust before, the host with the console as its
 //! front end, signals — and the end of what was started.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -16,6 +17,7 @@ use crate::config::environment::Environment;
 use crate::history;
 use crate::model::Fault;
 use crate::tui::backstage::{Desk, Surroundings};
+use crate::tui::editor::Editor;
 use crate::tui::event::Event;
 use crate::tui::screen::Wishes;
 use crate::tui::theme::{Palette, Theme};
@@ -61,11 +63,14 @@ async fn open(context: &Context) -> Outcome {
         wishes: wishes(context),
     };
     let mut console = Box::pin(tui::run(launch));
-    let ended = tokio::select! {
-        ended = &mut console => ended,
-        signal = signals.next() => {
-            let _gone = send.send(Event::Signal(signal)).await;
-            console.await
+    let ended = loop {
+        tokio::select! {
+            ended = &mut console => break ended,
+            signal = signals.next() => {
+                // Not waited for here, where the console would not go on listening meanwhile.
+                let send = send.clone();
+                tokio::spawn(async move { send.send(Event::Signal(signal)).await });
+            }
         }
     };
     let late = farewell(context, &mut signals, false).await;
@@ -78,6 +83,7 @@ async fn open(context: &Context) -> Outcome {
 fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
     let configuration = &assembly.configuration;
     let state = context.environment.state_dir();
+    let variable = |name: &str| context.environment.var(name).filter(|value| !value.is_empty());
     let statistics = assembly::statistics(&configuration.stats, state.as_deref());
     Surroundings {
         host: Arc::clone(&assembly.host),
@@ -85,6 +91,10 @@ fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
         history: assembly::place_of(&configuration.history, history::log::FILE, state.as_deref()),
         settings: context.environment.config_dir(),
         state,
+        editor: Editor {
+            command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
+            temporary: variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+        },
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
     }

@@ -14,9 +14,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::editor::Editor;
 use super::event::{Effect, Event, RunId};
-use crate::host::ToolHost;
+use crate::host::arguments::unknown_keys;
 use crate::host::request::{Arguments, CallRequest, Reach};
+use crate::host::{ToolHost, form};
 use crate::stats;
 use crate::util::append::Location;
 use crate::util::clock::Clock;
@@ -36,6 +38,8 @@ pub struct Surroundings {
     pub settings: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
     pub state: Option<PathBuf>,
+    /// The person's own editor.
+    pub editor: Editor,
     /// The directory in which the console was opened.
     pub cwd: PathBuf,
     /// The time.
@@ -95,6 +99,17 @@ impl Backstage {
             }
             Effect::Approve(id, approval) => self.desk.approve(id, approval),
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
+            Effect::Check { schema, arguments } => {
+                self.tell(async move {
+                    let mut problems = form::problems(&schema, &arguments).await;
+                    for unknown in unknown_keys(&arguments, &schema) {
+                        if !problems.contains(&unknown) {
+                            problems.push(unknown);
+                        }
+                    }
+                    Event::Checked { schema, arguments, problems }
+                });
+            }
             Effect::Stats(wish) => match wish {},
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => match wish {},
@@ -105,6 +120,7 @@ impl Backstage {
             }
             // Done where the terminal is, or in the state itself.
             Effect::Copy(_)
+            | Effect::Edit(_)
             | Effect::Go(_)
             | Effect::Redraw
             | Effect::Suspend

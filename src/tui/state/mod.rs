@@ -19,6 +19,7 @@ mod servers;
 mod shell;
 mod stage;
 mod stats;
+mod text;
 mod tools;
 mod trace;
 mod update;
@@ -32,9 +33,9 @@ use super::keys::When;
 pub use bench::Bench;
 pub use calls::{Call, Calls, Outcome};
 pub use catalogue::{Catalogue, Query, Row, Sort};
-pub use form::{Field, FieldState, Form};
+pub use form::{Form, FormRow, Shown, folds};
 pub use history::History;
-pub use inbox::{Inbox, PendingApproval};
+pub use inbox::{Answer, Inbox, PendingApproval, PendingQuestion, Shows};
 pub use line::Line;
 pub use list::List;
 pub use offers::Offers;
@@ -42,6 +43,7 @@ pub use servers::Servers;
 pub use shell::{Message, Overlay, Shell};
 pub use stage::Stage;
 pub use stats::Stats;
+pub use text::Text;
 pub use tools::Tools;
 pub use trace::Trace;
 pub use view::{Pane, View};
@@ -106,7 +108,15 @@ impl State {
         if self.shell.overlay.is_some() {
             return vec![When::Overlay, When::Pane, When::Anywhere];
         }
-        self.stage_of(self.shell.view).places(self.shell.focus)
+        let stage = self.stage_of(self.shell.view);
+        let places = stage.places(self.shell.focus).into_iter();
+        // A form knows best which keys it takes at the moment.
+        let form = stage.form(self.shell.focus);
+        let at_form = |place| match (place, form) {
+            (When::Form, Some(form)) => form.places(),
+            _ => vec![place],
+        };
+        places.flat_map(at_form).collect()
     }
 
     fn stage_of(&self, view: View) -> &dyn Stage {
