@@ -246,6 +246,14 @@ impl Node {
         }
     }
 
+    /// Shows what is in it, and makes it when it is an object.
+    fn begin(&mut self) {
+        if self.field.kind == Kind::Object {
+            self.entry = Entry::Made;
+        }
+        self.open();
+    }
+
     /// Shows what is in it.
     pub fn open(&mut self) {
         if matches!(self.entry, Entry::Null | Entry::Json(_)) {
@@ -261,7 +269,7 @@ impl Node {
                 for child in &mut self.children {
                     let opens = matches!(child.field.kind, Kind::Object | Kind::Many(_));
                     if child.field.required && opens && depth < 4 {
-                        child.open();
+                        child.begin();
                     }
                 }
             }
@@ -281,7 +289,7 @@ impl Node {
             Kind::List if self.children.len() < ITEMS => {
                 let at = at.min(self.children.len());
                 let mut item = self.item(at);
-                item.open();
+                item.begin();
                 self.children.insert(at, item);
                 self.entry = Entry::Made;
                 self.number();
@@ -350,10 +358,7 @@ impl Node {
             return;
         };
         let mut node = Self::new(Field::of("", form, true), self.depth + 1);
-        if node.field.kind == Kind::Object {
-            node.entry = Entry::Made;
-        }
-        node.open();
+        node.begin();
         self.children = vec![node];
         self.is_open = true;
     }

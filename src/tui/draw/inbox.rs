@@ -1,5 +1,8 @@
 //! What a person is asked, and the answer while it is written.
 
+#[cfg(test)]
+mod tests;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;

@@ -1,6 +1,8 @@
 //! The console on a real terminal: what a person types and sees, and what comes of it on the side of
 //! servers and on disk.
 
+mod form;
+mod inbox;
 mod shell;
 
 use crate::support::{Fixture, Place, Sandbox};

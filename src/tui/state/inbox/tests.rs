@@ -1,7 +1,5 @@
 //! What is asked, and what becomes of the answers.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::*;
@@ -138,7 +136,10 @@ fn many_questions_stay_in_order_and_one_that_goes_moves_no_other() {
     press(&mut state, &[Key::Char('8'), Key::Char('j'), Key::Char('j'), Key::Enter]);
     typed(&mut state, "Ada");
     state.update(Event::Withdrawn(AskId(0)));
-    assert_eq!(state.shell.message.as_ref().unwrap().text, "srv0 does not wait for an answer any more");
+    assert_eq!(
+        state.shell.message.as_ref().unwrap().text,
+        "srv0 does not wait for an answer any more"
+    );
     let chosen = state.inbox.chosen().unwrap();
     assert_eq!((chosen.id, state.shell.focus), (AskId(2), Pane::Question));
     // The one that is being answered goes: its form goes with it.
