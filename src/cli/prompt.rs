@@ -12,7 +12,6 @@ mod inbox;
 mod talk;
 
 pub use inbox::TerminalInbox;
-pub(in crate::cli) use inbox::said;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

@@ -1,8 +1,10 @@
 //! The port through which a person is asked.
 
 use async_trait::async_trait;
+use serde_json::json;
 
-use crate::model::{Fault, JsonObject, ToolDefinition};
+use crate::catalogue::fingerprint;
+use crate::model::{CallId, Fault, JsonObject, ToolDefinition};
 use crate::provider::Preview;
 
 /// What a person is asked to approve.
@@ -16,6 +18,20 @@ pub struct ApprovalRequest<'a> {
     pub reason: String,
     /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.
     pub preview: Result<Preview, Fault>,
+    /// What makes it the same call again, see [`identity`].
+    pub identity: String,
+    /// What the call is called in records, when whoever makes it said so.
+    pub call: Option<CallId>,
+}
+
+/// Tells calls apart: two are the same when the tool, its whole definition and its arguments are,
+/// secrets included. A hash, from which none of that can be read.
+pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
+    fingerprint::hash(&json!({
+        "tool": tool.name.full(),
+        "definition": fingerprint::fingerprint(tool),
+        "arguments": arguments,
+    }))
 }
 
 /// The answer.

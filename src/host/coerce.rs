@@ -35,8 +35,8 @@ pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<
     if twice.is_empty() { Ok(arguments) } else { Err(twice) }
 }
 
-/// What `text` means to a property with this schema.
-fn text(text: &str, property: &Value, root: &Value) -> Value {
+/// What `text` means to a property with this schema, of which `root` is the whole.
+pub fn text(text: &str, property: &Value, root: &Value) -> Value {
     let mut wants = Wants::default();
     wants.collect(property, root);
     let parsed = || serde_json::from_str::<Value>(text).ok();
@@ -93,7 +93,7 @@ impl<'a> Wants<'a> {
     }
 }
 
-fn is_a(value: &Value, kind: &str) -> bool {
+pub(super) fn is_a(value: &Value, kind: &str) -> bool {
     match kind {
         "number" => value.is_number(),
         "integer" => value.as_number().is_some_and(|n| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::{Approval, ApprovalRequest};
+use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
 use super::failover::is_unsent;
 use super::ledger::Ledger;
@@ -120,7 +120,8 @@ impl ToolHost {
         {
             ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
-        self.questions.begun(&call_id);
+        let total = Limits::of(&tool.definition, request.timeout).total;
+        self.questions.begun(&call_id, total);
         let mut result = self.run(request, nesting, &route, &call, &mut ledger).await;
         ledger.asked_for = self.questions.ended(&call_id);
         if let Ok(result) = &mut result {
@@ -208,8 +209,14 @@ impl ToolHost {
         let masked = self.masker.arguments(&ready.call.arguments, &tool.input_schema);
         let preview = self.masked_preview(&ready.route, &masked).await;
         let shown = reason.clone();
-        let asked =
-            ApprovalRequest { definition: tool, arguments: &masked, reason: shown, preview };
+        let asked = ApprovalRequest {
+            definition: tool,
+            arguments: &masked,
+            reason: shown,
+            preview,
+            identity: approval::identity(tool, &ready.call.arguments),
+            call: request.id.clone(),
+        };
         // One question at a time: calls that are made of others may ask several at once.
         let _the_floor = self.questions.floor().await;
         match self.approver.ask(&asked).await {

@@ -26,12 +26,16 @@ pub fn arguments(schema: &Value) -> JsonObject {
 
 /// The command line of an example call with [`arguments`].
 pub fn command_line(definition: &ToolDefinition) -> String {
-    let mut line = format!("toolhost call {}", quote(&definition.name.full()));
     let schema = &*definition.input_schema;
+    command(&definition.name.full(), schema, &arguments(schema))
+}
+
+/// The command line of a call with these arguments, as a POSIX shell takes it.
+pub fn command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
+    let mut line = format!("toolhost call {}", quote(tool));
     let top = resolve(schema, schema, 0);
-    let arguments = arguments(schema);
     let properties = top.get("properties");
-    for (key, value) in &arguments {
+    for (key, value) in arguments {
         let is_text = properties.and_then(|p| p.get(key)).is_some_and(|property| {
             let property = resolve(schema, property, 0);
             let choice = property.get("enum").or_else(|| property.get("const")).is_some();

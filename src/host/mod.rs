@@ -12,6 +12,7 @@ pub mod coerce;
 pub mod command;
 pub mod content;
 pub mod example;
+pub mod form;
 pub mod limits;
 pub mod listings;
 pub mod nested;

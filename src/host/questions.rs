@@ -1,8 +1,11 @@
 //! The host's own inbox: what servers ask passes here on its way to whoever answers.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
-//! approval of a call; how long each call waited for answers; and what the records tell of them —
+//! approval of a call, unless whoever answers takes many at once; how long each call waited for answers; and what the records tell of them —
 //! who asked, what kind of thing, and what came of it, never what was said.
+
+pub mod sample;
+pub mod visit;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +37,8 @@ pub struct Asked {
     pub waited: Duration,
     /// The questions, in order; the first 64.
     pub questions: Vec<AskedOnce>,
+    /// When the call is out of time.
+    until: Option<Instant>,
 }
 
 /// One question, as the records tell it.
@@ -63,14 +68,16 @@ impl Questions {
         }
     }
 
-    /// The right to ask a person; nobody else does as long as it is held.
-    pub(super) async fn floor(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.floor.lock().await
+    /// The right to ask a person; nobody else does as long as it is held, unless many may.
+    pub(super) async fn floor(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if self.inbox.takes_many() { None } else { Some(self.floor.lock().await) }
     }
 
-    /// Takes note of what is asked during a call, until [`Questions::ended`].
-    pub(super) fn begun(&self, call: &CallId) {
-        self.calls().insert(call.clone(), Asked::default());
+    /// Takes note of what is asked during a call, which may take so long, until
+    /// [`Questions::ended`].
+    pub(super) fn begun(&self, call: &CallId, total: Duration) {
+        let until = self.clock.now().checked_add(total);
+        self.calls().insert(call.clone(), Asked { until, ..Asked::default() });
     }
 
     /// What was asked during a call, which has ended.
@@ -103,8 +110,10 @@ impl Inbox for Questions {
             since: self.clock.now(),
             verdict: Verdict::Cancelled,
         };
-        let question = Question { ask: self.masked(question.ask), ..question };
         let _the_floor = self.floor().await;
+        let until = question.call.as_ref().and_then(|call| self.calls().get(call)?.until);
+        let left = until.map(|until| until.saturating_duration_since(self.clock.now()));
+        let question = Question { ask: self.masked(question.ask), left, ..question };
         let reply = self.inbox.ask(question).await;
         note.verdict = reply.verdict();
         reply
@@ -164,6 +173,7 @@ mod tests {
             server: "s".to_owned(),
             call: call.cloned(),
             round: None,
+            left: None,
             ask: Ask::Form { message: "who?".to_owned(), schema: json!({}) },
         }
     }
@@ -177,11 +187,41 @@ mod tests {
         assert_eq!(slow.asking.lock().unwrap().1, 1);
     }
 
+    /// Takes as many as come.
+    #[derive(Default)]
+    struct Wide(Mutex<Vec<Option<Duration>>>);
+
+    #[async_trait]
+    impl Inbox for Wide {
+        async fn ask(&self, question: Question) -> Reply {
+            self.0.lock().unwrap().push(question.left);
+            std::future::pending().await
+        }
+
+        fn takes_many(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_many_is_asked_at_once_and_told_how_long_there_is() {
+        let wide = Arc::new(Wide::default());
+        let questions = Questions::new(Arc::clone(&wide) as _, Masker::default());
+        let call = CallId("1".to_owned());
+        questions.begun(&call, Duration::from_hours(1));
+        let asked = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
+        let all = futures_util::future::join_all(asked);
+        assert!(tokio::time::timeout(Duration::from_millis(1), all).await.is_err());
+        let left = wide.0.lock().unwrap().clone();
+        assert!(left[0].is_some_and(|left| left > Duration::from_mins(50)), "{left:?}");
+        assert_eq!(left[1..], [None]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn each_call_is_told_what_was_asked_during_it() {
         let questions = Questions::new(Arc::new(Slow::default()), Masker::default());
         let (call, other) = (CallId("1".to_owned()), CallId("2".to_owned()));
-        questions.begun(&call);
+        questions.begun(&call, Duration::from_mins(5));
         questions.ask(question(Some(&call))).await;
         let taken_back =
             tokio::time::timeout(Duration::from_millis(10), questions.ask(question(Some(&call))));

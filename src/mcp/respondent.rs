@@ -107,6 +107,7 @@ impl Respondent {
             server: self.server.clone(),
             call: occasion.call.clone(),
             round: occasion.round,
+            left: None,
             ask: ask.clone(),
         };
         let mut unheard = Unheard { tell: Some(&tell) };

@@ -1,5 +1,7 @@
 //! What a server asks a person while it works, and the port through which it is answered.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -15,6 +17,8 @@ pub struct Question {
     /// The round of questions of that call, from 1, when the server answers with questions
     /// (revision 2026-07-28); `None` when it asks by itself.
     pub round: Option<u32>,
+    /// How long that call may still take when the question is put; `None` when that is not known.
+    pub left: Option<Duration>,
     /// What is asked.
     pub ask: Ask,
 }
@@ -126,6 +130,12 @@ impl Verdict {
 pub trait Inbox: Send + Sync {
     /// Asks and waits for the answer; dropped when the server does not wait for it any more.
     async fn ask(&self, question: Question) -> Reply;
+
+    /// Whether several questions may be put at once; if not, each waits until the one before was
+    /// answered.
+    fn takes_many(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody is there.

@@ -3,6 +3,7 @@
 //! Owns: what it takes to open it — the questions of trust before, the host with the console as its
 //! front end, signals — and the end of what was started.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -16,6 +17,7 @@ use crate::config::environment::Environment;
 use crate::history;
 use crate::model::Fault;
 use crate::tui::backstage::{Desk, Surroundings};
+use crate::tui::editor::Editor;
 use crate::tui::event::Event;
 use crate::tui::theme::Look;
 use crate::tui::{self, Launch};
@@ -56,11 +58,14 @@ async fn open(context: &Context) -> Outcome {
     drop(assembly);
     let launch = Launch { around, events, sender: send.clone(), desk, look: look(context) };
     let mut console = Box::pin(tui::run(launch));
-    let ended = tokio::select! {
-        ended = &mut console => ended,
-        signal = signals.next() => {
-            let _gone = send.send(Event::Signal(signal)).await;
-            console.await
+    let ended = loop {
+        tokio::select! {
+            ended = &mut console => break ended,
+            signal = signals.next() => {
+                // Not waited for here, where the console would not go on listening meanwhile.
+                let send = send.clone();
+                tokio::spawn(async move { send.send(Event::Signal(signal)).await });
+            }
         }
     };
     let late = farewell(context, &mut signals, false).await;
@@ -73,6 +78,7 @@ async fn open(context: &Context) -> Outcome {
 fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
     let configuration = &assembly.configuration;
     let state = context.environment.state_dir();
+    let variable = |name: &str| context.environment.var(name).filter(|value| !value.is_empty());
     let statistics = assembly::statistics(&configuration.stats, state.as_deref());
     Surroundings {
         host: Arc::clone(&assembly.host),
@@ -81,6 +87,10 @@ fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
         keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
         state,
+        editor: Editor {
+            command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
+            temporary: variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+        },
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
     }

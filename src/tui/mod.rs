@@ -15,6 +15,7 @@
 
 pub mod backstage;
 pub mod draw;
+pub mod editor;
 pub mod event;
 pub mod keys;
 pub mod layout;
@@ -25,6 +26,7 @@ pub mod settings;
 pub mod state;
 pub mod theme;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +73,10 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
     let mut screen = Screen::open()?;
     let mut state = State::new(screen.size()?);
     state.shell.look = look;
+    let editor = around.editor.clone();
     let mut backstage = Backstage::new(around, sender, desk.clone());
+    // While a person writes in an editor the terminal is theirs; what happens is heard all the same.
+    let mut editing: Option<Editing> = None;
     // The first picture is there before anybody is asked for anything.
     screen.draw(&state)?;
     for effect in state.begin() {
@@ -86,6 +91,12 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
         // Not in a fixed order: neither a held key nor a flood of news keeps the other waiting.
         let event = tokio::select! {
             input = screen.input() => input?,
+            written = written(&mut editing) => {
+                editing = None;
+                screen.come_back()?;
+                state.shell.size = screen.size()?;
+                Event::Edited(written)
+            }
             Some(event) = events.recv() => event,
             _ = ticks.tick(), if state.is_moving() => {
                 let lost = desk.lost();
@@ -104,6 +115,10 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
         let mut next = Some(event);
         for _ in 0..AT_ONCE {
             let Some(event) = next.take().or_else(|| events.try_recv().ok()) else { break };
+            if editing.is_some() && matches!(event, Event::Signal(Signal::Interrupt)) {
+                // It was meant for the editor.
+                continue;
+            }
             let is_input = matches!(event, Event::Input(_));
             for effect in state.update(event) {
                 match effect {
@@ -117,6 +132,10 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
                         state.shell.size = screen.size()?;
                     }
                     Effect::Copy(text) => screen.copy(&text)?,
+                    Effect::Edit(draft) => {
+                        screen.leave();
+                        editing = Some(Box::pin(editor.clone().write(draft)));
+                    }
                     other => backstage.perform(other),
                 }
             }
@@ -131,5 +150,15 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
                 stale = false;
             }
         }
+    }
+}
+
+/// What a person writes in their own editor.
+type Editing = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+
+async fn written(editing: &mut Option<Editing>) -> Result<String, String> {
+    match editing {
+        Some(editing) => editing.await,
+        None => std::future::pending().await,
     }
 }

@@ -91,6 +91,9 @@ impl Screen {
     /// # Errors
     /// When the terminal is gone.
     pub fn draw(&mut self, state: &State) -> Result<(), Fault> {
+        if self.input.is_none() {
+            return Ok(());
+        }
         self.listen_to_the_mouse(state.shell.look.mouse)?;
         let bytes = self.painter.paint(state).map_err(|error| broken(&error))?;
         if bytes.is_empty() {
@@ -133,11 +136,25 @@ impl Screen {
     /// # Errors
     /// When it cannot be taken over again.
     pub fn suspend(&mut self) -> Result<(), Fault> {
-        // A stream that is still there would go on reading what is typed for the shell.
-        self.input = None;
-        give_back();
+        self.leave();
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         stopped.map_err(|error| broken(&error.into()))?;
+        self.come_back()
+    }
+
+    /// Lends the terminal to somebody else: nothing is drawn and nothing is heard until
+    /// [`Screen::come_back`].
+    pub fn leave(&mut self) {
+        // A stream that is still there would go on reading what is typed for others.
+        self.input = None;
+        give_back();
+    }
+
+    /// Takes the terminal over again.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn come_back(&mut self) -> Result<(), Fault> {
         take()?;
         self.has_mouse = false;
         self.clear();

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::output::Door;
-use super::prompt::said;
 use super::questionnaire::Questionnaire;
+use crate::host::questions::sample;
 use crate::model::{Ask, Fault, Inbox, JsonObject, Question, Reply};
 use crate::util::pattern;
 
@@ -154,7 +154,7 @@ async fn reply(answer: &Answer, ask: &Ask) -> Result<Reply, String> {
             }
         }
         (Answer::Opened, Ask::Open { .. }) => Ok(Reply::Accept(json!({}))),
-        (Answer::Text(text), Ask::Sample { .. }) => Ok(Reply::Accept(said(text))),
+        (Answer::Text(text), Ask::Sample { .. }) => Ok(Reply::Accept(sample::reply(text))),
         _ => Err("it is an answer to something else".to_owned()),
     }
 }
@@ -182,8 +182,13 @@ mod tests {
         let inbox = AnsweringInbox { answers, next: Arc::new(NoInbox), door: Arc::new(door) };
         let mut replies = Vec::new();
         for ask in asks {
-            let question =
-                Question { server: "srv".to_owned(), call: None, round: None, ask: ask.clone() };
+            let question = Question {
+                server: "srv".to_owned(),
+                call: None,
+                round: None,
+                left: None,
+                ask: ask.clone(),
+            };
             replies.push(inbox.ask(question).await);
         }
         (replies, err.text())
@@ -222,6 +227,9 @@ mod tests {
             ]
         };
         let (replies, _) = asked(rules(), &[form(), open, sample]).await;
-        assert_eq!(replies, [Reply::Decline, Reply::Accept(json!({})), Reply::Accept(said("hi"))]);
+        assert_eq!(
+            replies,
+            [Reply::Decline, Reply::Accept(json!({})), Reply::Accept(sample::reply("hi"))]
+        );
     }
 }

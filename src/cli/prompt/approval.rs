@@ -136,6 +136,8 @@ mod tests {
             arguments: arguments.as_object().unwrap(),
             reason: "the rule '*-delete: ask' at tools.yaml:7".to_owned(),
             preview,
+            identity: String::new(),
+            call: None,
         };
         Palette::default().page(&page(&request, whole))
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::inbox::{Choice, choices, choose};
 use super::talk::{Talk, Typed};
 use crate::cli::output::{Label, Line, Page};
-use crate::cli::questionnaire::{Field, Questionnaire};
+use crate::cli::questionnaire::{self, Field, Questionnaire};
 use crate::cli::views::question as view;
 use crate::model::{JsonObject, Reply};
 
@@ -90,7 +90,7 @@ async fn ask(talk: &Talk, field: &Field) -> Option<Option<Value>> {
     for _ in 0..PATIENCE {
         let typed = if field.secret { talk.ask_hidden(page).await } else { talk.ask(page).await };
         let Typed::Line(typed) = typed else { return None };
-        match field.read(&typed).await {
+        match questionnaire::read(field, &typed).await {
             Ok(value) => return Some(value),
             Err(why) => {
                 page = Page::from(Line::of(Label::Warning, format!("{}: {why}.", field.title)));

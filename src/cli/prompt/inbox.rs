@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::form;
 use super::talk::{Talk, Typed};
 use crate::cli::output::{Door, Label, Line, Page};
 use crate::cli::views::question as view;
+use crate::host::questions::sample;
 use crate::model::{Ask, Inbox, Question, Reply};
 
 /// How often somebody may type something that decides nothing.
@@ -128,7 +129,7 @@ async fn write(talk: &Talk, who: &str) -> Reply {
         );
         match choose(talk, &send, &["s", "send"], false).await {
             Choice::Go if text.is_empty() => {}
-            Choice::Go => return Reply::Accept(said(&text)),
+            Choice::Go => return Reply::Accept(sample::reply(&text)),
             Choice::Edit => {}
             Choice::Decline => return Reply::Decline,
             Choice::Cancel => return Reply::Cancel,
@@ -148,14 +149,4 @@ async fn lines(talk: &Talk) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// A text as the result of `sampling/createMessage`.
-pub(in crate::cli) fn said(text: &str) -> Value {
-    json!({
-        "role": "assistant",
-        "content": { "type": "text", "text": text },
-        "model": "human",
-        "stopReason": "endTurn",
-    })
 }

@@ -4,12 +4,12 @@
 //! about an address, and that a form should not ask for secrets.
 
 use serde_json::Value;
-use url::Url;
 
 use crate::cli::output::{Label, Line, Page, json};
-use crate::cli::questionnaire::{Field, Kind, Questionnaire};
+use crate::cli::questionnaire::{Field, Kind, Questionnaire, expectation};
+use crate::host::questions::sample::{self, Said};
+use crate::host::questions::visit::Visit;
 use crate::model::{JsonObject, Question};
-use crate::net::address;
 use crate::util::text::shorten;
 
 /// How much of a message is shown, in characters.
@@ -18,8 +18,6 @@ const MESSAGE: usize = 2_000;
 const TITLE: usize = 200;
 /// How many lines of one text are shown.
 const LINES: usize = 30;
-/// How many messages of a conversation are shown, the newest of them.
-const MESSAGES: usize = 20;
 
 /// Who asks, and what it says.
 pub fn heading(question: &Question, message: &str) -> Page {
@@ -63,7 +61,7 @@ pub fn field(field: &Field) -> Page {
     if field.title != field.key {
         line.push(Label::Dim, format!(" ({})", shorten(&field.key, TITLE)));
     }
-    line.push(Label::Dim, format!(": {}", field.expectation()));
+    line.push(Label::Dim, format!(": {}", expectation(field)));
     if !field.required {
         line.push(Label::Dim, ", may be left out");
     }
@@ -124,63 +122,30 @@ pub fn review(form: &Questionnaire, answer: &JsonObject, faults: &[String]) -> P
 /// An address in full, and what is odd about it.
 pub fn address(url: &str) -> Page {
     let mut page = Page::from(Line::plain(url).indented(2));
-    let mut odd = |text: String| page.push(Line::of(Label::Warning, text).indented(2));
-    let Ok(parsed) = Url::parse(url) else {
-        odd("this is no address".to_owned());
-        return page;
-    };
-    let host = parsed.host_str().unwrap_or_default();
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        odd(format!("what stands before the @ is a user name; the host is {host}"));
+    let visit = Visit::of(url);
+    for odd in visit.odd {
+        page.push(Line::of(Label::Warning, odd).indented(2));
     }
-    if parsed.scheme() != "https" {
-        odd("the connection is not encrypted (http)".to_owned());
+    if let Some(host) = visit.host {
+        page.push(Line::of(Label::Dim, "host: ").then(Label::Name, host).indented(2));
     }
-    if host.split('.').any(|label| label.starts_with("xn--")) {
-        odd("the name of the host has letters that may look like others".to_owned());
-    }
-    if address::is_near(&parsed) {
-        odd("this address is on this machine or in its network".to_owned());
-    }
-    page.push(
-        Line::of(Label::Dim, "host: ").then(Label::Name, address::address(&parsed)).indented(2),
-    );
     page
 }
 
 /// What a model is asked.
 pub fn conversation(params: &Value) -> Page {
     let mut page = Page::default();
-    if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
-        page.push(Line::of(Label::Dim, "system:").indented(2));
-        said(&mut page, Label::Plain, system);
-    }
-    let messages = params.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let hidden = messages.len().saturating_sub(MESSAGES);
-    if hidden > 0 {
-        page.push(Line::of(Label::Dim, format!("… {hidden} earlier messages")).indented(2));
-    }
-    for message in messages.iter().skip(hidden) {
-        let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
-        page.push(Line::of(Label::Dim, format!("{}:", shorten(role, 20))).indented(2));
-        let content = message.get("content").unwrap_or(&Value::Null);
-        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-        for block in blocks.iter().take(MESSAGES) {
-            if let Some(text) = block.get("text").and_then(Value::as_str) {
+    for part in sample::conversation(params) {
+        let words = match part {
+            Said::Text(text) => {
                 said(&mut page, Label::Plain, text);
-            } else {
-                let kind = block.get("type").and_then(Value::as_str).unwrap_or("something");
-                page.push(Line::of(Label::Dim, format!("[{}]", shorten(kind, 40))).indented(2));
+                continue;
             }
-        }
-    }
-    let count = |key: &str| params.get(key).and_then(Value::as_array).map(Vec::len);
-    if let Some(tools @ 1..) = count("tools") {
-        let words = format!("{tools} tools are offered to the model; a person answers in words");
+            Said::By(role) => format!("{}:", shorten(role, 20)),
+            Said::Thing(kind) => format!("[{}]", shorten(kind, 40)),
+            Said::Note(words) => words,
+        };
         page.push(Line::of(Label::Dim, words).indented(2));
-    }
-    if let Some(most) = params.get("maxTokens").and_then(Value::as_u64) {
-        page.push(Line::of(Label::Dim, format!("at most {most} tokens")).indented(2));
     }
     page
 }
@@ -205,6 +170,7 @@ mod tests {
             server: "srv".to_owned(),
             call: None,
             round: Some(2),
+            left: None,
             ask: Ask::Form { message: message.clone(), schema: json!({}) },
         };
         assert_snapshot!(shown(&heading(&question, &message)), @r"

@@ -117,6 +117,8 @@ impl Approver for Desk {
             arguments: request.arguments.clone(),
             reason: request.reason.clone(),
             preview,
+            identity: request.identity.clone(),
+            call: request.call.clone(),
         };
         let event = Event::Approval { id, asked: Box::new(asked) };
         if self.send.send(event).await.is_err() {
@@ -138,5 +140,9 @@ impl Inbox for Desk {
             return Reply::Nobody;
         }
         waits.await.unwrap_or(Reply::Nobody)
+    }
+
+    fn takes_many(&self) -> bool {
+        true
     }
 }

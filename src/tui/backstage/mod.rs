@@ -19,10 +19,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::editor::Editor;
 use super::event::{Effect, Event, RunId};
 use super::memory::Memory;
-use crate::host::ToolHost;
+use crate::host::arguments::unknown_keys;
 use crate::host::request::{Arguments, CallRequest, Reach};
+use crate::host::{ToolHost, form};
 use crate::stats::Place;
 use crate::util::append::Location;
 use crate::util::clock::Clock;
@@ -44,6 +46,8 @@ pub struct Surroundings {
     pub settings: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
     pub state: Option<PathBuf>,
+    /// The person's own editor.
+    pub editor: Editor,
     /// The directory in which the console was opened.
     pub cwd: PathBuf,
     /// The time.
@@ -128,6 +132,17 @@ impl Backstage {
                 let around = self.around.clone();
                 self.tell(memory::perform(wish, around));
             }
+            Effect::Check { schema, arguments } => {
+                self.tell(async move {
+                    let mut problems = form::problems(&schema, &arguments).await;
+                    for unknown in unknown_keys(&arguments, &schema) {
+                        if !problems.contains(&unknown) {
+                            problems.push(unknown);
+                        }
+                    }
+                    Event::Checked { schema, arguments, problems }
+                });
+            }
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => self.offers(wish),
@@ -137,6 +152,7 @@ impl Backstage {
             }
             // Done where the terminal is, or in the state itself.
             Effect::Copy(_)
+            | Effect::Edit(_)
             | Effect::Go(_)
             | Effect::Redraw
             | Effect::Suspend

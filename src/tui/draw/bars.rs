@@ -12,8 +12,14 @@ use crate::tui::theme::Meaning;
 
 /// What there is, and which view is shown.
 pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let mut spans = vec![words.span(Meaning::Title, " toolhost ")];
-    let wide = area.width >= 60;
+    let waiting = state.inbox.len();
+    // What waits for an answer must be seen, where there is not room for all.
+    let is_tight = waiting > 0 && area.width < 110;
+    let mut spans = Vec::new();
+    if !is_tight {
+        spans.push(words.span(Meaning::Title, " toolhost "));
+    }
+    let wide = area.width >= 60 && !is_tight;
     if wide {
         let servers = &state.servers;
         let (tools, ready, all) =
@@ -27,6 +33,10 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area:
             80.. => format!("{} {title}", number + 1),
             _ if view == state.shell.view => format!("{} {}", number + 1, view.title()),
             _ => (number + 1).to_string(),
+        };
+        let title = match view {
+            View::Inbox if waiting > 0 => format!("{title}({waiting})"),
+            _ => title,
         };
         spans.push(if view == state.shell.view {
             words.span(Meaning::Chosen, format!("[{title}]"))
@@ -72,11 +82,13 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
 /// What the keys do here, as far as there is room.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let places = state.places();
-    let here: Vec<&Binding> = places
-        .iter()
-        .flat_map(|place| state.shell.keys.bindings(*place))
-        .filter(|binding| binding.word.is_some())
-        .collect();
+    let mut here: Vec<&Binding> = Vec::new();
+    for binding in places.iter().flat_map(|place| state.shell.keys.bindings(*place)) {
+        // The nearest meaning of a key counts.
+        if binding.word.is_some() && here.iter().all(|known| known.key != binding.key) {
+            here.push(binding);
+        }
+    }
     // The way out and the way to know more are told before anything else.
     let is_vital = |b: &&&Binding| matches!(b.action, Action::Help | Action::Quit | Action::Back);
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();

@@ -1,14 +1,27 @@
-//! The arguments while they are filled in.
+//! An object while it is filled in.
+
+#[cfg(test)]
+mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::pane;
 use super::words::Words;
-use crate::tui::state::{Field, FieldState, Form};
+use super::wrap::wrap;
+use crate::host::form::{Entry, Kind, Node, Part};
+use crate::tui::state::{Form, FormRow, Line as Written, Text, folds};
 use crate::tui::theme::Meaning;
+use crate::util::text;
 
+/// The widest that the names of fields get.
+const NAMES: usize = 28;
+/// How many choices are listed below a field.
+const CHOICES: usize = 12;
+
+/// A form in a pane of its own.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     words: &Words<'_>,
@@ -18,80 +31,277 @@ pub(super) fn draw(
 ) {
     let title = format!("Arguments  {}", form.tool);
     let inner = pane::open(frame, words, area, &title, focused);
-    let [fields, foot] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(3)]).areas(inner);
-    if form.fields.is_empty() {
-        frame.render_widget(words.line(Meaning::Dim, "it takes no arguments; F5 calls it"), fields);
-    }
-    let widest =
-        form.fields.iter().map(|field| field.key.chars().count()).max().unwrap_or(0).min(24);
-    // Each field has a line, the one that is filled in has what is said about it below.
-    let height = usize::from(fields.height).saturating_sub(1);
-    let first = form.at.saturating_sub(height.saturating_sub(1));
-    let mut y = fields.y;
-    for (at, field) in form.fields.iter().enumerate().skip(first) {
-        if y >= fields.bottom() {
-            break;
-        }
-        let is_current = at == form.at;
-        let (line, cursor) = row(words, field, widest, is_current && focused);
-        let place = Rect { y, height: 1, ..fields };
-        frame.render_widget(line, place);
-        if let Some(at) = cursor {
-            let x = place.x + u16::try_from(at).unwrap_or(0).min(place.width.saturating_sub(1));
-            frame.set_cursor_position((x, place.y));
-        }
-        y += 1;
-        if is_current && y < fields.bottom() {
-            let place = Rect { y, height: 1, ..fields };
-            let said = field.about.as_deref().unwrap_or_default();
-            let said = format!("    {} {}", field.kind, said.lines().next().unwrap_or_default());
-            frame.render_widget(words.line(Meaning::Dim, said), place);
-            y += 1;
-        }
-    }
-    let sends = serde_json::Value::Object(form.arguments()).to_string();
-    let mut lines = vec![Line::from(vec![
-        words.span(Meaning::Dim, "sends "),
-        words.span(Meaning::Plain, sends),
-    ])];
-    if let Some(problem) = &form.problem {
-        lines.insert(0, words.line(Meaning::Bad, format!("! {problem}")));
-    }
-    pane::scrolled(frame, words, foot, &lines, 0);
+    inside(frame, words, form, focused, inner);
 }
 
-/// One field, and where the cursor is in it.
-fn row(
+/// A form in what room there is.
+pub(super) fn inside(
+    frame: &mut Frame<'_>,
     words: &Words<'_>,
-    field: &Field,
-    widest: usize,
-    is_current: bool,
-) -> (Line<'static>, Option<usize>) {
-    let mark = if field.is_required { "* " } else { "  " };
-    let key = words.span(if is_current { Meaning::Chosen } else { Meaning::Name }, &field.key);
-    let pad = " ".repeat(widest.saturating_sub(key.width()) + 2);
-    let mut spans = vec![words.span(Meaning::Key, mark), key, words.span(Meaning::Plain, pad)];
-    let mut cursor = None;
-    match field.state {
-        FieldState::Unset => {
-            let said = match &field.default {
-                Some(default) => format!("(unset, the tool takes {default})"),
-                None => "(unset)".to_owned(),
-            };
-            cursor = Some(spans.iter().map(ratatui::text::Span::width).sum());
-            spans.push(words.span(Meaning::Dim, said));
-        }
-        FieldState::Null => spans.push(words.span(Meaning::Doubt, "null")),
-        FieldState::Written if !field.choices.is_empty() => {
-            spans.push(words.span(Meaning::Plain, format!("< {} >", field.line.text())));
-        }
-        FieldState::Written => {
-            let (before, behind) = field.line.split();
-            spans.push(words.span(Meaning::Plain, before));
-            cursor = Some(spans.iter().map(ratatui::text::Span::width).sum());
-            spans.push(words.span(Meaning::Plain, behind));
+    form: &Form,
+    focused: bool,
+    area: Rect,
+) {
+    let foot = foot(words, form);
+    let width = usize::from(area.width);
+    let needed: usize = foot.iter().map(|line| wrap(line, width).len()).sum();
+    let most = usize::from(area.height / 3).max(1);
+    let height = u16::try_from(needed.min(most)).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    match form.json() {
+        Some(json) => lines(frame, words, json, focused, above),
+        None => fields(frame, words, form, focused, above),
+    }
+    pane::scrolled(frame, words, below, &foot, 0);
+}
+
+/// A text of several lines that is being written.
+pub(super) fn lines(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    written: &Text,
+    focused: bool,
+    area: Rect,
+) {
+    let height = usize::from(area.height).max(1);
+    let width = usize::from(area.width);
+    let last = written.lines().len().saturating_sub(height);
+    let first = written.row().saturating_sub(height / 2).min(last);
+    let seen = written.lines().iter().enumerate().skip(first).take(height);
+    for ((at, line), y) in seen.zip(area.y..area.bottom()) {
+        let place = Rect { y, height: 1, ..area };
+        let (spans, cursor) = edited(words, line, width);
+        frame.render_widget(Line::from(spans), place);
+        if at == written.row() && focused {
+            point(frame, place, cursor);
         }
     }
-    (Line::from(spans), cursor.filter(|_| is_current))
+}
+
+fn fields(frame: &mut Frame<'_>, words: &Words<'_>, form: &Form, focused: bool, area: Rect) {
+    if form.fields.is_empty() {
+        let said = "there is nothing to fill in; F5 goes on, ^T writes JSON";
+        return frame.render_widget(words.line(Meaning::Dim, said), area);
+    }
+    let height = usize::from(area.height);
+    let first = first_seen(form, height);
+    let seen = || form.fields.iter().enumerate().skip(first).take(height);
+    let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
+    let widest = seen().map(|(_, row)| name(row)).max().unwrap_or(0).min(NAMES);
+    let mut left = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    for (at, row) in seen() {
+        let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
+        let is_current = at == form.at;
+        let shown = Shown { words, form, row, node, is_current, widest };
+        let (line, cursor) = shown.line(usize::from(area.width));
+        frame.render_widget(line, place);
+        if let Some(cursor) = cursor.filter(|_| focused && is_current) {
+            point(frame, place, cursor);
+        }
+        if is_current && let Some(place) = left.next() {
+            frame.render_widget(words.line(Meaning::Dim, hint(node)), place);
+        }
+        for problem in &row.problems {
+            let Some(place) = left.next() else { break };
+            frame.render_widget(words.line(Meaning::Bad, format!("    ! {problem}")), place);
+        }
+    }
+}
+
+/// The first line that is seen when the chosen one has to be, and what is said below it.
+fn first_seen(form: &Form, height: usize) -> usize {
+    let rows = |at: usize| {
+        let row = form.fields.get(at);
+        1 + row.map_or(0, |row| row.problems.len()) + usize::from(at == form.at)
+    };
+    let mut first = form.at;
+    let mut used = rows(first);
+    while first > 0 && used + rows(first - 1) <= height {
+        first -= 1;
+        used += rows(first);
+    }
+    first
+}
+
+/// One line of the form.
+struct Shown<'a, 'w> {
+    words: &'a Words<'w>,
+    form: &'a Form,
+    row: &'a FormRow,
+    node: &'a Node,
+    is_current: bool,
+    widest: usize,
+}
+
+impl Shown<'_, '_> {
+    /// The line, and where the cursor is in it.
+    fn line(&self, width: usize) -> (Line<'static>, Option<usize>) {
+        let Self { words, row, node, .. } = self;
+        let mark = if node.field.required && row.part == Part::Whole { "* " } else { "  " };
+        let indent = " ".repeat(2 * row.depth);
+        let key = text::cut(&row.key, NAMES).into_owned();
+        let meaning = if self.is_current { Meaning::Chosen } else { Meaning::Name };
+        let mut spans = vec![words.span(Meaning::Key, format!("{mark}{indent}"))];
+        if let Part::Choice(at) = row.part {
+            let ticked = matches!(&node.entry, Entry::Ticked(ticked) if ticked.contains(&at));
+            let tick = if ticked { "[x] " } else { "[ ] " };
+            spans.push(words.span(Meaning::Plain, tick));
+            spans.push(words.span(meaning, key));
+            return (Line::from(spans), None);
+        }
+        let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
+        spans.push(words.span(meaning, key));
+        spans.push(words.span(Meaning::Plain, " ".repeat(pad)));
+        let before: usize = spans.iter().map(Span::width).sum();
+        let (value, cursor) = self.value(width.saturating_sub(before));
+        spans.extend(value);
+        (Line::from(spans), cursor.map(|cursor| before + cursor))
+    }
+
+    fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { words, node, .. } = self;
+        let plain = |said: String| (vec![words.span(Meaning::Plain, said)], None);
+        match (&node.entry, &node.field.kind) {
+            (Entry::Null, _) => (vec![words.span(Meaning::Doubt, "null")], Some(0)),
+            (Entry::Json(_), _) => self.written(width),
+            (Entry::Chosen(_) | Entry::Text(_), Kind::One(_)) => {
+                plain(format!("< {} >", node.text().unwrap_or_default()))
+            }
+            (Entry::Chosen(at), Kind::Flag) => plain(format!("< {} >", *at == 1)),
+            (Entry::Chosen(_), Kind::Constant(value)) => plain(format!("= {value}")),
+            (Entry::Chosen(at), Kind::Variants(titles)) => {
+                plain(format!("< {} >", titles.get(*at).map_or("", String::as_str)))
+            }
+            (Entry::Ticked(ticked), Kind::Many(choices)) => {
+                plain(format!("{} {} of {}", self.fold(), ticked.len(), choices.len()))
+            }
+            (_, Kind::List) if node.is_present() => {
+                let items = node.children.len();
+                plain(format!("{} [{items}]  + adds an item", self.fold()))
+            }
+            (_, Kind::Object) if node.is_present() => plain(self.fold().to_owned()),
+            (Entry::Unset, _) => (vec![words.span(Meaning::Dim, self.unset())], Some(0)),
+            _ => self.written(width),
+        }
+    }
+
+    fn fold(&self) -> &'static str {
+        if self.node.is_open { "v" } else { ">" }
+    }
+
+    fn unset(&self) -> String {
+        let field = &self.node.field;
+        let said = match (&field.default, &field.kind) {
+            (Some(_), _) if field.secret => "(unset, there is a default)".to_owned(),
+            (Some(default), _) => {
+                let default = default.to_string();
+                format!("(unset, the default is {})", text::cut(&default, 40))
+            }
+            (None, Kind::Variants(titles)) => format!("(unset; {} forms)", titles.len()),
+            (None, Kind::List) => "(unset)  + adds an item".to_owned(),
+            (None, _) => "(unset)".to_owned(),
+        };
+        if folds(&field.kind) { format!("{} {said}", self.fold()) } else { said }
+    }
+
+    /// What is written, of a secret only that it is.
+    fn written(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { words, node, .. } = self;
+        let text = node.text().unwrap_or_default();
+        let line = match self.form.written().filter(|_| self.is_current) {
+            _ if node.field.secret => Written::of("*".repeat(text.graphemes(true).count())),
+            Some(line) => line.clone(),
+            None => Written::of(text),
+        };
+        let (spans, cursor) = edited(words, &line, width);
+        (spans, Some(cursor))
+    }
+}
+
+/// A line with a cursor, moved so that the cursor is seen; and where it is.
+fn edited(words: &Words<'_>, line: &Written, width: usize) -> (Vec<Span<'static>>, usize) {
+    let (before, behind) = line.split();
+    let before = words.span(Meaning::Plain, before);
+    let room = width.saturating_sub(1);
+    let over = before.width().saturating_sub(room);
+    let mut cut = 0;
+    let kept: String = before
+        .content
+        .graphemes(true)
+        .skip_while(|grapheme| {
+            let is_cut = cut < over;
+            cut += text::width(grapheme);
+            is_cut
+        })
+        .collect();
+    let cursor = text::width(&kept);
+    (vec![words.span(Meaning::Plain, kept), words.span(Meaning::Plain, behind)], cursor)
+}
+
+fn point(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
+    let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
+    frame.set_cursor_position((place.x + x, place.y));
+}
+
+/// What may be put into a field, and what is said about it.
+fn hint(node: &Node) -> String {
+    let field = &node.field;
+    let list = |titles: &[&str]| {
+        let more = if titles.len() > CHOICES { " | …" } else { "" };
+        format!("{}{more}", titles[..titles.len().min(CHOICES)].join(" | "))
+    };
+    let takes = match (&node.entry, &field.kind) {
+        (Entry::Json(_), _) => "JSON".to_owned(),
+        (_, Kind::One(choices) | Kind::Many(choices)) => {
+            let titles: Vec<&str> = choices.iter().map(|choice| choice.title.as_str()).collect();
+            list(&titles)
+        }
+        (_, Kind::Flag) => "true | false".to_owned(),
+        (_, Kind::Variants(titles)) => {
+            list(&titles.iter().map(String::as_str).collect::<Vec<&str>>())
+        }
+        _ => field.expectation(),
+    };
+    let null = if field.nullable { ", or null" } else { "" };
+    let said = field.description.as_deref().unwrap_or_default();
+    let title = if field.title == field.key { "" } else { field.title.as_str() };
+    let about = [title, said.lines().next().unwrap_or_default()];
+    let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
+    let gap = if about.is_empty() { "" } else { "  " };
+    format!("    {takes}{null}{gap}{}", about.join(": "))
+}
+
+/// What is wrong, what is still to be done, and what will be sent; the most important first.
+fn foot(words: &Words<'_>, form: &Form) -> Vec<Line<'static>> {
+    let shown = form.shown();
+    let mut lines = Vec::new();
+    if let Some(problem) = &form.problem {
+        lines.push(words.line(Meaning::Bad, format!("! {problem}")));
+    }
+    if form.asks_for_secret() {
+        let said = "! something here looks like a secret: it is not shown, but it is sent";
+        lines.push(words.line(Meaning::Doubt, said));
+    }
+    lines.push(Line::from(vec![
+        words.span(Meaning::Dim, "sends "),
+        words.span(Meaning::Plain, &shown.sends),
+    ]));
+    let mut state = Vec::new();
+    if shown.required > 0 && !form.is_json() {
+        state.push(format!("{}/{} required", shown.filled, shown.required));
+    }
+    if shown.fits {
+        state.push("it fits".to_owned());
+    }
+    if !state.is_empty() {
+        lines.push(words.line(Meaning::Good, state.join(", ")));
+    }
+    if let Some(command) = &shown.command {
+        lines.push(Line::from(vec![
+            words.span(Meaning::Dim, "cli   "),
+            words.span(Meaning::Plain, command),
+        ]));
+    }
+    lines
 }

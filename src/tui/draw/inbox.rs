@@ -1,11 +1,25 @@
-//! What a person is asked.
+//! What a person is asked, and the answer while it is written.
+
+#[cfg(test)]
+mod tests;
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
 
-use super::pane;
 use super::words::Words;
-use crate::tui::state::{Pane, State};
+use super::wrap::wrap;
+use super::{form, pane};
+use crate::host::questions::sample::{Said, conversation};
+use crate::host::questions::visit::Visit;
+use crate::model::{Ask, CallId};
+use crate::tui::state::{Answer, Pane, PendingQuestion, State, Text};
+use crate::tui::theme::Meaning;
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// How much of what a server says is shown, in characters.
+const SAID: usize = 8_000;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -14,5 +28,196 @@ pub(super) fn draw(
     shown: Pane,
     area: Rect,
 ) {
-    pane::open(frame, words, area, &format!("{shown:?}"), state.shell.focus == shown);
+    let focused = state.shell.focus == shown;
+    if shown == Pane::Questions {
+        return list(frame, words, state, focused, area);
+    }
+    let Some(pending) = state.inbox.chosen() else {
+        pane::open(frame, words, area, "Question", focused);
+        return;
+    };
+    let title = format!("{} asks", pending.question.server);
+    let inner = pane::open(frame, words, area, &title, focused);
+    question(frame, words, state, pending, focused, inner);
+}
+
+fn list(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, focused: bool, area: Rect) {
+    let inbox = &state.inbox;
+    let title = format!("Inbox {}", inbox.len());
+    let inner = pane::open(frame, words, area, &title, focused);
+    if inbox.is_empty() {
+        let said = "nobody asks anything; what servers ask during calls comes here";
+        return pane::scrolled(frame, words, inner, &[words.line(Meaning::Dim, said)], 0);
+    }
+    let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
+    for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
+        let said = format!("  approval  {}", pending.asked.tool.name.full());
+        frame.render_widget(words.line(Meaning::Doubt, said), place);
+    }
+    let height = places.len();
+    let first = inbox.list.first(height, inbox.questions.len());
+    let seen = inbox.questions.iter().enumerate().skip(first);
+    for ((at, pending), place) in seen.zip(places) {
+        let is_chosen = at == inbox.list.chosen();
+        frame.render_widget(row(words, state, pending, is_chosen, focused), place);
+    }
+}
+
+/// One question: who asks, what kind of thing, for how long, and how it begins.
+fn row(
+    words: &Words<'_>,
+    state: &State,
+    pending: &PendingQuestion,
+    is_chosen: bool,
+    focused: bool,
+) -> Line<'static> {
+    let pointer = if is_chosen { words.theme.pointer() } else { "  " };
+    let name = text::cut(&pending.question.server, 12).into_owned();
+    let pad = " ".repeat(13_usize.saturating_sub(text::width(&name)));
+    let named = match (is_chosen, focused) {
+        (true, true) => Meaning::Chosen,
+        (true, false) => Meaning::Marked,
+        _ => Meaning::Plain,
+    };
+    let waited = pending.waited(state.shell.now).as_secs();
+    let said = text::cut(pending.question.ask.words(), 200).into_owned();
+    Line::from(vec![
+        words.span(named, format!("{pointer}{name}{pad}")),
+        words.span(Meaning::Plain, format!("{:<9}", pending.question.ask.kind())),
+        words.span(Meaning::Dim, format!("{:>4} ", format!("{waited}s"))),
+        words.span(Meaning::Plain, said),
+    ])
+}
+
+fn question(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    state: &State,
+    pending: &PendingQuestion,
+    focused: bool,
+    area: Rect,
+) {
+    let mut asked = facts(words, state, pending);
+    let server = &pending.question.server;
+    match &pending.question.ask {
+        Ask::Form { message, .. } | Ask::Open { message, .. } => {
+            asked.extend(quoted(words, message));
+        }
+        Ask::Sample { params } => asked.extend(conversed(words, params)),
+    }
+    let scroll = state.inbox.scroll;
+    match (&pending.answer, &pending.question.ask) {
+        (Answer::Visit(visit), Ask::Open { url, .. }) => {
+            asked.extend(address(words, url, visit));
+            pane::scrolled(frame, words, area, &asked, scroll);
+        }
+        (Answer::Form(answer), _) => {
+            if answer.asks_for_secret() {
+                let said = format!(
+                    "! it seems to ask for a secret: what you type is sent to '{server}', and forms \
+                     are not meant for that"
+                );
+                asked.insert(0, words.line(Meaning::Doubt, said));
+            }
+            let (above, below) = parts(&asked, area);
+            pane::scrolled(frame, words, above, &asked, scroll);
+            form::inside(frame, words, answer, focused, below);
+        }
+        (Answer::Write(text), _) => {
+            let (above, below) = parts(&asked, area);
+            pane::scrolled(frame, words, above, &asked, scroll);
+            reply(frame, words, server, text, focused, below);
+        }
+        (Answer::Visit(_), _) => pane::scrolled(frame, words, area, &asked, scroll),
+    }
+}
+
+/// What is asked has as much room as it needs, and at most two fifths of it.
+fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
+    let width = usize::from(area.width);
+    let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();
+    let most = usize::from(area.height) * 2 / 5;
+    let height = u16::try_from(needed.min(most.max(1))).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    (above, below)
+}
+
+/// For which call, for how long, and how long there is.
+fn facts(words: &Words<'_>, state: &State, pending: &PendingQuestion) -> Vec<Line<'static>> {
+    let question = &pending.question;
+    let call = match &question.call {
+        Some(call) => called(state, call),
+        None => "no call that is known".to_owned(),
+    };
+    let round = question.round.filter(|round| *round > 1);
+    let round = round.map_or_else(String::new, |round| format!(", round {round}"));
+    let now = state.shell.now;
+    let mut waits = format!("for {}s", pending.waited(now).as_secs());
+    if let Some(left) = pending.left(now) {
+        let left = std::time::Duration::from_secs(left.as_secs());
+        waits.push_str(&format!("; the call ends in {} at the latest", show_duration(left)));
+    }
+    vec![words.fact("during", format!("{call}{round}")), words.fact("waits", waits)]
+}
+
+fn called(state: &State, call: &CallId) -> String {
+    let made = state.shell.calls.running().find(|made| made.id.as_ref() == Some(call));
+    made.map_or_else(|| format!("the call {}", call.0), |made| made.tool.clone())
+}
+
+/// Words of a server, behind a mark that its words cannot leave out.
+fn quoted(words: &Words<'_>, said: &str) -> Vec<Line<'static>> {
+    let said = text::shorten(said.trim(), SAID);
+    let lines = said.lines().map(|line| {
+        Line::from(vec![words.span(Meaning::Dim, "| "), words.span(Meaning::Plain, line)])
+    });
+    lines.collect()
+}
+
+fn conversed(words: &Words<'_>, params: &serde_json::Value) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for part in conversation(params) {
+        match part {
+            Said::By(role) => {
+                let role = format!("{}:", text::shorten(role, 20));
+                lines.push(words.line(Meaning::Dim, role));
+            }
+            Said::Text(said) => lines.extend(quoted(words, said)),
+            Said::Thing(kind) => {
+                let kind = format!("| [{}]", text::shorten(kind, 40));
+                lines.push(words.line(Meaning::Dim, kind));
+            }
+            Said::Note(said) => lines.push(words.line(Meaning::Dim, said)),
+        }
+    }
+    lines
+}
+
+/// An address in full, what is odd about it, and that nobody opens it.
+fn address(words: &Words<'_>, url: &str, visit: &Visit) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default(), words.line(Meaning::Name, url)];
+    lines.extend(visit.odd.iter().map(|odd| words.line(Meaning::Doubt, format!("! {odd}"))));
+    if let Some(host) = &visit.host {
+        lines.push(words.fact("host", host));
+    }
+    lines.push(Line::default());
+    let said = "nothing is opened from here: visit it yourself if you trust it (y copies it)";
+    lines.push(words.line(Meaning::Plain, said));
+    lines.push(words.line(Meaning::Dim, "F5 says that you visited it"));
+    lines
+}
+
+fn reply(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    server: &str,
+    text: &Text,
+    focused: bool,
+    area: Rect,
+) {
+    let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let said = format!("what you write is sent to '{server}' in a model's place:");
+    frame.render_widget(words.line(Meaning::Dim, said), above);
+    form::lines(frame, words, text, focused, below);
 }

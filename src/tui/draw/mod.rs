@@ -3,6 +3,7 @@
 //! Owns: where everything is written. Reads the state and nothing else; what comes from tools and
 //! servers is made safe here, before it is laid out, so that it takes the room it seems to take.
 
+mod approval;
 mod bars;
 mod bench;
 mod catalogue;

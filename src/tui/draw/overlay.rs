@@ -6,15 +6,15 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::words::Words;
-use super::{palette, pane, running};
+use super::{approval, palette, pane, running};
 use crate::tui::keys::{PLACES, Place};
 use crate::tui::layout;
-use crate::tui::state::{Overlay, PendingApproval, State};
+use crate::tui::state::{Overlay, State};
 use crate::tui::theme::Meaning;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     if let Some(pending) = state.inbox.approvals.front() {
-        return approval(frame, words, state, pending, area);
+        return approval::draw(frame, words, state, pending, area);
     }
     match &state.shell.overlay {
         Some(Overlay::Palette(window)) => palette::draw(frame, words, window, area),
@@ -79,40 +79,4 @@ fn help(words: &Words<'_>, state: &State) -> Vec<Line<'static>> {
         ]));
     }
     lines
-}
-
-fn approval(
-    frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
-    pending: &PendingApproval,
-    area: Rect,
-) {
-    let place = layout::window(area, 76, area.height.saturating_sub(4).min(24));
-    frame.render_widget(Clear, place);
-    let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let keys = if state.inbox.takes_an_answer(state.shell.now) {
-        words.line(Meaning::Key, "Enter deny    y allow once    Esc deny")
-    } else {
-        words.line(Meaning::Dim, "one moment: what was typed ahead is no answer")
-    };
-    let inner = pane::open(frame, words, place, &title, true);
-    let asked = &pending.asked;
-    let mut lines = vec![
-        words.line(Meaning::Name, asked.tool.name.full()),
-        words.fact("why", &asked.reason),
-        Line::default(),
-        keys,
-        Line::default(),
-    ];
-    let arguments = serde_json::Value::Object(asked.arguments.clone());
-    lines.push(words.line(Meaning::Title, "arguments"));
-    lines.extend(words.lines(Meaning::Plain, &format!("{arguments:#}")));
-    lines.push(Line::default());
-    lines.push(words.line(Meaning::Title, "what would be done"));
-    match &asked.preview {
-        Ok(said) => lines.extend(words.lines(Meaning::Plain, said)),
-        Err(why) => lines.push(words.line(Meaning::Doubt, format!("cannot be shown: {why}"))),
-    }
-    pane::scrolled(frame, words, inner, &lines, pending.scroll);
 }

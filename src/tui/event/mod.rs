@@ -13,9 +13,12 @@ pub mod tools;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::catalogue::Catalogue;
 use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
+use crate::host::validate::Violation;
 use crate::model::{
     CallId, Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition, Traffic,
 };
@@ -78,6 +81,17 @@ pub enum Event {
     Tools(Box<tools::News>),
     /// What a person set and what was remembered.
     Memory(Box<memory::News>),
+    /// What was found wrong with an object that was to be checked.
+    Checked {
+        /// What it was checked against.
+        schema: Arc<Value>,
+        /// What was checked.
+        arguments: JsonObject,
+        /// What does not fit; nothing when all does.
+        problems: Vec<Violation>,
+    },
+    /// What a person wrote in their own editor, or why there is nothing.
+    Edited(Result<String, String>),
     /// What came of a wish of the statistics.
     Stats(stats::News),
     /// What came of a wish of the benchmark.
@@ -148,6 +162,19 @@ pub struct AskedApproval {
     pub reason: String,
     /// Exactly what would be sent, or why it cannot be shown.
     pub preview: Result<String, String>,
+    /// The same for the same call of the same definition, and for nothing else.
+    pub identity: String,
+    /// The call, when it has a name already.
+    pub call: Option<CallId>,
+}
+
+/// A text that is to be written elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// What its file is called; editors go by its ending.
+    pub name: &'static str,
+    /// What is there so far.
+    pub text: String,
 }
 
 /// Something to be done that the state cannot do itself.
@@ -180,6 +207,15 @@ pub enum Effect {
     Tools(tools::Wish),
     /// What is wanted of settings and memory.
     Memory(memory::Wish),
+    /// Check an object against a schema.
+    Check {
+        /// What it has to fit.
+        schema: Arc<Value>,
+        /// The object.
+        arguments: JsonObject,
+    },
+    /// Let a person write this in their own editor.
+    Edit(Draft),
     /// What the statistics want done.
     Stats(stats::Wish),
     /// What the benchmark wants done.

@@ -44,6 +44,12 @@ pub enum When {
     Inbox,
     /// While arguments are filled in.
     Form,
+    /// While arguments are filled in, in a line where nothing is typed.
+    Items,
+    /// While a text of several lines is written.
+    Lines,
+    /// While a question is answered.
+    Answer,
     /// While a line of text is written.
     Text,
     /// While something is chosen or named that is to be used at once.

@@ -87,6 +87,28 @@ impl Line {
     pub fn end(&mut self) {
         self.cursor = self.text.len();
     }
+
+    /// How many graphemes stand before the cursor.
+    pub fn column(&self) -> usize {
+        self.split().0.graphemes(true).count()
+    }
+
+    /// Puts the cursor behind so many graphemes, or at the end.
+    pub fn go(&mut self, column: usize) {
+        let at = self.text.grapheme_indices(true).nth(column);
+        self.cursor = at.map_or(self.text.len(), |(at, _)| at);
+    }
+
+    /// Takes away what stands behind the cursor, and gives it, the cursor at its beginning.
+    pub fn break_off(&mut self) -> Self {
+        Self { text: self.text.split_off(self.cursor), cursor: 0 }
+    }
+
+    /// Puts another line behind this one; the cursor stands between them.
+    pub fn append(&mut self, other: &Self) {
+        self.end();
+        self.text.push_str(&other.text);
+    }
 }
 
 #[cfg(test)]

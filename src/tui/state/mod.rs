@@ -25,6 +25,7 @@ mod shell;
 mod side;
 mod stage;
 mod stats;
+mod text;
 mod tools;
 mod trace;
 mod tree;
@@ -42,11 +43,11 @@ pub use bench::Bench;
 pub use calls::{Call, Calls, Outcome};
 pub use catalogue::{Catalogue, Query, Row, Sort};
 pub use document::Document;
-pub use form::{Field, FieldState, Form};
+pub use form::{Form, FormRow, Shown, folds};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
 pub use history::{File, History, Look};
-pub use inbox::{Inbox, PendingApproval};
+pub use inbox::{Answer, Inbox, PendingApproval, PendingQuestion, Shows};
 pub use line::Line;
 pub use list::List;
 pub use live::{Live, Nested, Progress, Retry};
@@ -62,6 +63,7 @@ pub use shell::{Message, Overlay, Shell};
 pub use side::{Portrait, Side};
 pub use stage::Stage;
 pub use stats::{Column, Stats};
+pub use text::Text;
 pub use tools::Tools;
 pub use trace::Trace;
 pub use tree::{Node, Tree};
@@ -139,7 +141,15 @@ impl State {
         if self.shell.overlay.is_some() {
             return vec![When::Overlay, When::Pane, When::Anywhere];
         }
-        self.stage_of(self.shell.view).places(self.shell.focus)
+        let stage = self.stage_of(self.shell.view);
+        let places = stage.places(self.shell.focus).into_iter();
+        // A form knows best which keys it takes at the moment.
+        let form = stage.form(self.shell.focus);
+        let at_form = |place| match (place, form) {
+            (When::Form, Some(form)) => form.places(),
+            _ => vec![place],
+        };
+        places.flat_map(at_form).collect()
     }
 
     /// Whether the view that is shown holds still because a person wants it to.

@@ -1,6 +1,6 @@
 //! What all views have in common, so that the console knows what to ask of any of them.
 
-use super::{Line, Pane, Shell};
+use super::{Form, Line, Pane, Shell, Text};
 use crate::tui::event::Effect;
 use crate::tui::keys::{Action, When};
 
@@ -28,6 +28,21 @@ pub trait Stage {
     /// That text was changed.
     fn rewritten(&mut self, _shell: &mut Shell) -> Vec<Effect> {
         Vec::new()
+    }
+
+    /// The form that is filled in, if one is: it can be checked, and written in an editor.
+    fn form(&self, _focus: Pane) -> Option<&Form> {
+        None
+    }
+
+    /// The same, to be filled in.
+    fn form_mut(&mut self, _focus: Pane) -> Option<&mut Form> {
+        None
+    }
+
+    /// The text of several lines that is being written, if one is.
+    fn text(&mut self, focus: Pane) -> Option<&mut Text> {
+        self.form_mut(focus).and_then(Form::text)
     }
 
     /// It is so late; only told while the view is shown.

@@ -156,6 +156,8 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
             arguments: crate::model::JsonObject::new(),
             reason: "its entry requires approval".into(),
             preview: Ok(String::new()),
+            identity: format!("call {id}"),
+            call: None,
         };
         state.update(Event::Approval { id: AskId(id), asked: Box::new(asked) });
     };

@@ -127,6 +127,14 @@ impl Stage for Tools {
         }
     }
 
+    fn form(&self, focus: Pane) -> Option<&Form> {
+        self.form.as_ref().filter(|_| focus == Pane::Detail)
+    }
+
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut Form> {
+        self.form.as_mut().filter(|_| focus == Pane::Detail)
+    }
+
     fn line(&mut self, focus: Pane) -> Option<&mut Line> {
         if self.catalogue.is_filtering {
             return Some(&mut self.catalogue.filter);
@@ -224,10 +232,7 @@ impl Tools {
 
     fn run(&mut self, shell: &mut Shell) -> Vec<Effect> {
         let Some(form) = &mut self.form else { return Vec::new() };
-        if let Some(missing) = form.missing() {
-            form.at = missing;
-            form.problem =
-                form.fields.get(missing).map(|field| format!("{} is required", field.key));
+        if !form.is_ready() {
             return Vec::new();
         }
         let (tool, arguments) = (form.tool.clone(), form.arguments());

@@ -1,10 +1,9 @@
 //! What becomes of the state when something happens.
 
-use super::{Line, Overlay, State};
+use super::{Form, Line, Overlay, State, Text};
 use crate::catalogue::Catalogue as Listed;
-use crate::host::approval::Approval;
-use crate::model::{Reply, ServerState};
-use crate::tui::event::{Effect, Event, Input};
+use crate::model::ServerState;
+use crate::tui::event::{Draft, Effect, Event, Input};
 use crate::tui::keys::{Action, Key, When};
 
 /// How many lines a page has.
@@ -23,6 +22,10 @@ impl State {
         match event {
             Event::Input(Input::Key(key)) => return self.pressed(key),
             Event::Input(Input::Paste(text)) => {
+                if let Some(lines) = self.text() {
+                    lines.paste(&text);
+                    return self.rewritten();
+                }
                 if let Some(line) = self.line() {
                     line.insert(&text);
                     return self.rewritten();
@@ -59,16 +62,24 @@ impl State {
                 effects.extend(self.history.grown(self.shell.view));
                 return effects;
             }
-            Event::Approval { id, asked } => self.inbox.approval(id, *asked),
-            Event::Question { id, question } => {
-                self.shell.say_bad(format!(
-                    "{} asks: {} (declined: questions are answered with 'toolhost call')",
-                    question.server,
-                    question.ask.words()
-                ));
-                return vec![Effect::Reply(id, std::sync::Arc::new(Reply::Nobody))];
+            Event::Approval { id, asked } => {
+                return self.inbox.approval(id, *asked, &mut self.shell);
             }
-            Event::Withdrawn(id) => self.inbox.withdrawn(id),
+            Event::Question { id, question } => {
+                self.inbox.question(id, *question, &mut self.shell);
+            }
+            Event::Withdrawn(id) => self.inbox.withdrawn(id, &mut self.shell),
+            Event::Checked { schema, arguments, problems } => {
+                let shell = &mut self.shell;
+                let answered = self.inbox.checked(&schema, &arguments, &problems, shell);
+                if let Some(effects) = answered {
+                    return effects;
+                }
+                if let Some(form) = self.form() {
+                    form.checked(&schema, &arguments, &problems);
+                }
+            }
+            Event::Edited(outcome) => self.edited(outcome),
             Event::Stats(news) => return self.stats.take(news),
             Event::Tools(news) => self.tools.hear(*news),
             Event::Memory(news) => return self.recalled(*news),
@@ -161,6 +172,35 @@ impl State {
         self.stage().0.line(focus)
     }
 
+    /// The text of several lines that is being written.
+    fn text(&mut self) -> Option<&mut Text> {
+        if self.is_covered() {
+            return None;
+        }
+        let focus = self.shell.focus;
+        self.stage().0.text(focus)
+    }
+
+    /// The form that is being filled in.
+    fn form(&mut self) -> Option<&mut Form> {
+        let focus = self.shell.focus;
+        self.stage().0.form_mut(focus)
+    }
+
+    /// What was written in the person's own editor.
+    fn edited(&mut self, outcome: Result<String, String>) {
+        if let Some(form) = self.form() {
+            return form.edited(outcome);
+        }
+        match outcome {
+            Err(why) => self.shell.say_bad(why),
+            Ok(written) => match self.text() {
+                Some(text) => *text = Text::of(&written),
+                None => self.shell.say_bad("what was edited is not asked for any more"),
+            },
+        }
+    }
+
     fn rewritten(&mut self) -> Vec<Effect> {
         if let Some(Overlay::Palette(palette)) = &mut self.shell.overlay {
             palette.refilter();
@@ -174,6 +214,16 @@ impl State {
         self.shell.message = None;
         if self.is_covered() {
             return self.act_above(action);
+        }
+        if matches!(action, Action::Validate | Action::Editor)
+            && let Some(form) = self.form()
+        {
+            return form.wish(action).into_iter().collect();
+        }
+        if action == Action::Editor
+            && let Some(text) = self.text()
+        {
+            return vec![Effect::Edit(Draft { name: "answer.txt", text: text.text() })];
         }
         let (stage, shell) = self.stage();
         match stage.act(action, shell) {
@@ -189,12 +239,13 @@ impl State {
 
     fn act_above(&mut self, action: Action) -> Vec<Effect> {
         let approves = !self.inbox.approvals.is_empty();
+        if let Some(effects) = self.inbox.decide(action, &mut self.shell) {
+            return effects;
+        }
         if !approves && let Some(effects) = self.act_in_window(action) {
             return effects;
         }
         match action {
-            Action::Yes if approves => self.inbox.decide(Approval::Granted),
-            Action::No | Action::Cancel if approves => self.inbox.decide(Approval::Refused),
             Action::Yes => {
                 let leaves = self.shell.overlay.take() == Some(Overlay::Leave);
                 leaves.then_some(Effect::Quit(None)).into_iter().collect()

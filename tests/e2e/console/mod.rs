@@ -1,8 +1,10 @@
 //! The console on a real terminal: what a person types and sees, and what comes of it on the side of
 //! servers and on disk.
 
-mod hostile;
+mod form;
 mod history;
+mod hostile;
+mod inbox;
 mod offers;
 mod shell;
 

@@ -36,7 +36,10 @@ fn an_approval_is_asked_on_the_screen_and_enter_denies_it() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
-    pty.expect_shown("Approval needed").type_keys("y").expect_shown("Esc deny").type_keys("\r");
+    pty.expect_shown("Approval needed")
+        .type_keys("y")
+        .expect_shown("cancel the call")
+        .type_keys("\r");
     pty.expect_shown("denied");
     pty.type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));

@@ -1,0 +1,237 @@
+//! What of a schema is a field, and of which kind.
+
+use serde_json::Value;
+
+use super::{CHOICES, Schema, VARIANTS};
+use crate::audit::mask;
+
+/// One field.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// The property; for an item its number, from 1; for a chosen form nothing.
+    pub key: String,
+    /// Its title, or the property's name.
+    pub title: String,
+    /// What is said about it.
+    pub description: Option<String>,
+    /// What it takes.
+    pub kind: Kind,
+    /// Whether it has to be filled in.
+    pub required: bool,
+    /// Whether it may be `null`.
+    pub nullable: bool,
+    /// What it is for the asker when it is left out. Never sent by itself.
+    pub default: Option<Value>,
+    /// Whether it seems to ask for something that nobody should see or send lightly.
+    pub secret: bool,
+    /// Where it stands.
+    pub schema: Schema,
+}
+
+/// What a field takes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A number, whole or not.
+    Number {
+        /// Whether it has to be whole.
+        whole: bool,
+    },
+    /// Yes or no.
+    Flag,
+    /// One of these.
+    One(Vec<Choice>),
+    /// Any of these.
+    Many(Vec<Choice>),
+    /// This and nothing else.
+    Constant(Value),
+    /// An object with fields of its own.
+    Object,
+    /// A list of items.
+    List,
+    /// A value in one of several forms; what they are called.
+    Variants(Vec<String>),
+    /// Anything; the schema does not say, or says several things.
+    Any,
+    /// JSON, because nothing else here can hold it.
+    Json,
+}
+
+/// One of several values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// What is sent.
+    pub value: Value,
+    /// What is shown.
+    pub title: String,
+}
+
+/// The fields of an object, in the order of its schema; at most so many.
+pub fn fields(schema: &Schema, most: usize) -> Vec<Field> {
+    let properties = schema.properties(most).into_iter();
+    properties.map(|(key, property)| Field::of(key, property, schema.requires(key))).collect()
+}
+
+impl Field {
+    /// Reads a field.
+    pub fn of(key: &str, schema: Schema, required: bool) -> Self {
+        let text = |name: &str| schema.text(name).map(str::to_owned);
+        let title = text("title").filter(|title| !title.trim().is_empty());
+        let description = text("description");
+        let default = schema.get("default").cloned();
+        let (kind, nullable, schema) = read(schema);
+        let asks = mask::is_marked(schema.value()) || mask::names_secret(key);
+        Self {
+            key: key.to_owned(),
+            title: title.unwrap_or_else(|| key.to_owned()),
+            description,
+            required,
+            nullable,
+            default,
+            secret: kind == Kind::Text && asks,
+            kind,
+            schema,
+        }
+    }
+
+    /// What it takes, in words.
+    pub fn expectation(&self) -> String {
+        let mut words = match &self.kind {
+            Kind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),
+            Kind::Number { whole: true } => "a whole number".to_owned(),
+            Kind::Number { whole: false } => "a number".to_owned(),
+            Kind::Flag => "yes or no".to_owned(),
+            Kind::One(_) => "one of these".to_owned(),
+            Kind::Many(_) => "any of these, with commas between".to_owned(),
+            Kind::Constant(_) => "always this".to_owned(),
+            Kind::Object => "fields of its own".to_owned(),
+            Kind::List => "a list".to_owned(),
+            Kind::Variants(_) => "one of several forms".to_owned(),
+            Kind::Any => match self.schema.types().as_slice() {
+                [] => "anything".to_owned(),
+                types => types.join(" or "),
+            },
+            Kind::Json => "JSON".to_owned(),
+        };
+        self.add_bounds(&mut words);
+        words
+    }
+
+    /// What bounds its value, behind the words for it.
+    pub fn add_bounds(&self, words: &mut String) {
+        for (key, before, after) in [
+            ("minLength", "at least", "characters"),
+            ("maxLength", "at most", "characters"),
+            ("minimum", "at least", ""),
+            ("maximum", "at most", ""),
+            ("minItems", "at least", "of them"),
+            ("maxItems", "at most", "of them"),
+        ] {
+            if let Some(bound @ Value::Number(_)) = self.schema.get(key) {
+                let after = match after {
+                    "characters" if bound == 1 => "character",
+                    other => other,
+                };
+                words.push_str(format!(", {before} {bound} {after}").trim_end());
+            }
+        }
+    }
+
+    /// The format of a text, in words, when it is one that forms know.
+    pub fn format(&self) -> Option<&'static str> {
+        super::check::format_of(&self.schema)
+    }
+}
+
+/// The kind, whether `null` is as good, and the schema of what is not `null`.
+fn read(schema: Schema) -> (Kind, bool, Schema) {
+    let simple = |value: &Value| !value.is_object() && !value.is_array();
+    if let Some(value) = schema.get("const").filter(|value| simple(value)) {
+        return (Kind::Constant(value.clone()), value.is_null(), schema);
+    }
+    if let Some(choices) = choices_of(&schema) {
+        let nullable = choices.iter().any(|choice| choice.value.is_null());
+        return (Kind::One(choices), nullable, schema);
+    }
+    let all = schema.alternatives(VARIANTS);
+    let is_null = |one: &Schema| one.types() == ["null"];
+    let nullable = all.iter().any(is_null);
+    let mut forms: Vec<Schema> = all.into_iter().filter(|one| !is_null(one)).collect();
+    if forms.len() == 1
+        && let Some(only) = forms.pop()
+    {
+        let (kind, deeper, schema) = read(only);
+        return (kind, nullable || deeper, schema);
+    }
+    if !forms.is_empty() {
+        let titles = forms.iter().enumerate().map(|(at, form)| title(form, at)).collect();
+        return (Kind::Variants(titles), nullable, schema);
+    }
+    let types = schema.types();
+    let nullable = nullable || types.contains(&"null");
+    let named: Vec<&str> = types.iter().copied().filter(|name| *name != "null").collect();
+    let kind = match named.as_slice() {
+        ["string"] => Kind::Text,
+        ["integer"] => Kind::Number { whole: true },
+        ["number"] => Kind::Number { whole: false },
+        ["boolean"] => Kind::Flag,
+        ["object"] if schema.breadth() > 0 => Kind::Object,
+        ["array"] => match choices_of(&schema.item(0)) {
+            Some(choices) => Kind::Many(choices),
+            None => Kind::List,
+        },
+        ["object"] => Kind::Json,
+        _ => Kind::Any,
+    };
+    (kind, nullable, schema)
+}
+
+/// What a form is called: its title, what tells it apart, what it refers to, its type.
+fn title(form: &Schema, at: usize) -> String {
+    let tag = || {
+        let fields = form.properties(super::FIELDS).into_iter();
+        let tags = fields.filter_map(|(_, field)| field.text("const").map(str::to_owned));
+        tags.into_iter().next()
+    };
+    let own = form.value();
+    let says = |key: &str| own.get(key).and_then(Value::as_str).map(str::to_owned);
+    let target = || says("$ref").and_then(|to| Some(to.rsplit_once('/')?.1.to_owned()));
+    let kind = || says("type").filter(|kind| kind != "object");
+    let title = says("title").or_else(tag).or_else(target).or_else(kind);
+    title.unwrap_or_else(|| format!("form {}", at + 1))
+}
+
+fn choices_of(schema: &Schema) -> Option<Vec<Choice>> {
+    let choosing = ["enum", "oneOf", "anyOf"];
+    let says = |part: &Value| choosing.iter().any(|key| part.get(key).is_some());
+    schema.parts_that(says).find_map(choices)
+}
+
+/// The values of `enum` (with the older `enumNames`), `oneOf` or `anyOf` of constants.
+fn choices(schema: &Value) -> Option<Vec<Choice>> {
+    let title = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let simple = |value: &Value| !value.is_object() && !value.is_array();
+    let few = |values: &Vec<Value>| !values.is_empty() && values.len() <= CHOICES;
+    let choices: Vec<Choice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        if !few(values) {
+            return None;
+        }
+        let names = schema.get("enumNames").and_then(Value::as_array);
+        let name = |at: usize| names.and_then(|names| names.get(at)?.as_str());
+        let choice = |(at, value): (usize, &Value)| Choice {
+            title: name(at).map_or_else(|| title(value), str::to_owned),
+            value: value.clone(),
+        };
+        values.iter().enumerate().map(choice).collect()
+    } else {
+        let options = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array();
+        let choice = |option: &Value| {
+            let value = option.get("const")?.clone();
+            let shown = option.get("title").and_then(Value::as_str);
+            Some(Choice { title: shown.map_or_else(|| title(&value), str::to_owned), value })
+        };
+        options.filter(|options| few(options))?.iter().map(choice).collect::<Option<_>>()?
+    };
+    choices.iter().all(|choice| simple(&choice.value)).then_some(choices)
+}

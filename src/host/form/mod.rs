@@ -1,0 +1,33 @@
+//! A JSON Schema as a form that a person can fill in.
+//!
+//! Owns: what of a schema is a field and of which kind; the tree of fields with what was put into
+//! each (nothing, `null` or a value); the value that the whole makes; whether it fits. What cannot
+//! be a field of a kind is a field that takes JSON. Everything is bounded, and what is nested is
+//! read only when somebody opens it, so that a schema that refers to itself ends. Never does: ask or
+//! draw.
+
+mod check;
+mod field;
+mod node;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{format_fault, problems};
+pub use field::{Choice, Field, Kind, fields};
+pub use node::{Entry, Node, Part, Required, Row};
+pub use schema::Schema;
+
+/// How many fields of one object are shown.
+pub const FIELDS: usize = 200;
+/// How many choices a field may have; with more it is a text.
+pub const CHOICES: usize = 500;
+/// How many forms a field may take; with more it takes JSON.
+pub const VARIANTS: usize = 50;
+/// How deep fields stand in each other; what is deeper takes JSON.
+pub const DEPTH: usize = 12;
+/// How many items of a list are fields; a longer list is one field that takes JSON.
+pub const ITEMS: usize = 200;
+/// How many fields are made for a value that is held; the rest of it takes JSON.
+pub const HELD: usize = 2_000;

@@ -1,0 +1,87 @@
+//! What a form looks like.
+
+use serde_json::{Value, json};
+
+use crate::tui::draw::tests::{ASCII, picture};
+use crate::tui::event::{Event, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::State;
+use crate::tui::state::tests::{listed, tool};
+use crate::tui::theme::Theme;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["path", "at"],
+        "properties": {
+            "path": { "type": "string", "description": "Where it goes" },
+            "mode": { "enum": ["exact", "float"], "default": "exact" },
+            "at": { "type": "object", "required": ["x"],
+                    "properties": { "x": { "type": "number" }, "y": { "type": ["number", "null"] } } },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "days": { "type": "array", "items": { "oneOf": [
+                { "const": "mo", "title": "Monday" }, { "const": "tu", "title": "Tuesday" }] } },
+            "shape": { "anyOf": [
+                { "title": "circle", "properties": { "r": { "type": "number" } } },
+                { "title": "name", "type": "string" }] },
+            "password": { "type": "string" },
+        },
+    })
+}
+
+fn filled(width: u16, height: u16) -> State {
+    let mut state = State::new((width, height));
+    state.update(listed(vec![tool("draw", schema())]));
+    let arguments = json!({ "path": "a.svg", "at": { "y": null }, "tags": ["new", "old"],
+                            "days": ["tu"], "shape": { "r": 2 }, "password": "hunter2" });
+    let tool = "draw".to_owned();
+    state.tools.fill_named(&tool, arguments.as_object(), &mut state.shell);
+    state
+}
+
+fn press(state: &mut State, keys: &[Key]) {
+    for key in keys {
+        state.update(Event::Input(Input::Key(*key)));
+    }
+}
+
+#[test]
+fn all_kinds_of_fields_in_120_by_40() {
+    let mut state = filled(120, 40);
+    press(&mut state, &[Key::Char('!'), Key::Down, Key::Down, Key::F(5)]);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn all_kinds_of_fields_in_80_by_24() {
+    let mut state = filled(80, 24);
+    press(&mut state, &[Key::Up; 3]);
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn a_narrow_form_shows_the_chosen_field_and_what_is_wrong() {
+    let mut state = filled(40, 10);
+    press(&mut state, &[Key::F(5)]);
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn json_in_60_by_16_says_where_it_is_wrong() {
+    let mut state = filled(60, 16);
+    press(
+        &mut state,
+        &[Key::Up, Key::Delete, Key::Ctrl('t'), Key::Down, Key::Char(','), Key::F(5)],
+    );
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn a_secret_is_nowhere_on_the_screen() {
+    let mut state = filled(120, 40);
+    press(&mut state, &[Key::Up, Key::Up]);
+    for theme in [Theme::default(), ASCII] {
+        let seen = picture(&state, theme);
+        assert!(seen.contains("*******") && !seen.contains("hunter2"), "{seen}");
+    }
+}

@@ -1,0 +1,129 @@
+//! What questions look like.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::model::{Ask, CallId, Question};
+use crate::tui::draw::tests::{ASCII, picture};
+use crate::tui::event::{AskId, AskedApproval, Event, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::State;
+use crate::tui::state::tests::{sample, tool};
+use crate::tui::theme::Theme;
+
+fn asked(width: u16, height: u16, asks: Vec<Ask>) -> State {
+    let mut state = sample();
+    state.update(Event::Input(Input::Resize { width, height }));
+    state.update(Event::Tick(Duration::from_secs(100)));
+    for (id, ask) in (0..).zip(asks) {
+        let (call, left) = (Some(CallId("01JD8F".into())), Some(Duration::from_mins(5)));
+        let question = Question { server: format!("srv{id}"), call, round: None, left, ask };
+        state.update(Event::Question { id: AskId(id), question: Box::new(question) });
+    }
+    state.update(Event::Tick(Duration::from_secs(101)));
+    state.update(Event::Tick(Duration::from_secs(113)));
+    state
+}
+
+fn press(state: &mut State, keys: &[Key]) {
+    for key in keys {
+        state.update(Event::Input(Input::Key(*key)));
+    }
+}
+
+fn form(message: &str) -> Ask {
+    let schema = json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "title": "Your name", "minLength": 2 },
+        "colour": { "oneOf": [{ "const": "r", "title": "Red" }, { "const": "g", "title": "Green" }] },
+        "password": { "type": "string" },
+    } });
+    Ask::Form { message: message.to_owned(), schema }
+}
+
+fn all() -> Vec<Ask> {
+    let block = json!({ "type": "text", "text": "Say something" });
+    let messages = json!([{ "role": "user", "content": block }]);
+    vec![
+        form("Who are you?\u{1b}[2J\nThe server bank asks: your PIN"),
+        Ask::Open {
+            message: "Sign in".to_owned(),
+            url: "http://bank.example@127.0.0.1:8000/start".to_owned(),
+        },
+        Ask::Sample { params: json!({ "messages": messages, "maxTokens": 50 }) },
+    ]
+}
+
+#[test]
+fn a_form_and_its_list_in_120_by_40() {
+    let mut state = asked(120, 40, all());
+    press(&mut state, &[Key::Char('8'), Key::Enter, Key::Char('A')]);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn an_address_and_its_tricks_in_80_by_24() {
+    let mut state = asked(80, 24, all());
+    press(&mut state, &[Key::Char('8'), Key::Down, Key::Enter]);
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn a_reply_in_a_models_place_in_60_by_16() {
+    let mut state = asked(60, 16, all());
+    press(&mut state, &[Key::Char('8'), Key::Down, Key::Down, Key::Enter]);
+    press(&mut state, &[Key::Char('h'), Key::Char('i'), Key::Enter, Key::Char('x')]);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn fifty_questions_in_40_by_10() {
+    let mut state = asked(40, 10, (0..50).map(|n| form(&format!("Question {n}"))).collect());
+    press(&mut state, &[Key::Char('8')]);
+    press(&mut state, &[Key::Down; 30]);
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn a_question_is_counted_on_every_screen() {
+    for width in [120, 80, 60, 40] {
+        let state = asked(width, 24, all());
+        let seen = picture(&state, ASCII);
+        assert!(seen.contains("(3)"), "{seen}");
+    }
+}
+
+fn approval(width: u16, height: u16) -> State {
+    let mut state = asked(width, height, Vec::new());
+    let mut tool = tool("files-delete", json!({ "type": "object" }));
+    tool.description = Some("Deletes a file. There is no way back.".to_owned());
+    let asked = AskedApproval {
+        tool,
+        arguments: json!({ "path": "/tmp/x", "force": true }).as_object().unwrap().clone(),
+        reason: "the tool says that it may destroy something".into(),
+        preview: Ok("sends tools/call to the server 'files'\n{\n  \"name\": \"delete\"\n}".into()),
+        identity: String::new(),
+        call: None,
+    };
+    state.update(Event::Approval { id: AskId(99), asked: Box::new(asked) });
+    state.update(Event::Tick(Duration::from_secs(120)));
+    state.update(Event::Tick(Duration::from_secs(121)));
+    state
+}
+
+#[test]
+fn an_approval_in_120_by_40() {
+    insta::assert_snapshot!(picture(&approval(120, 40), Theme::default()));
+}
+
+#[test]
+fn an_approval_in_80_by_24_with_the_definition() {
+    let mut state = approval(80, 24);
+    press(&mut state, &[Key::Char('v')]);
+    insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn an_approval_in_40_by_10_says_what_is_asked() {
+    insta::assert_snapshot!(picture(&approval(40, 10), ASCII));
+}

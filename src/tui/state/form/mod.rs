@@ -1,0 +1,429 @@
+//! An object while it is filled in: the arguments of a call, the answer to a server.
+//!
+//! Owns: which line has the cursor, what is being written there, whether the whole is written as
+//! JSON instead; what is shown of all that. What the fields are and what they make is
+//! [`host::form`](crate::host::form). Never does: send anything.
+
+mod acts;
+mod row;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Line, Text};
+use crate::host::example;
+use crate::host::form::{Entry, Kind, Node, Part, Schema};
+use crate::host::validate::Violation;
+use crate::model::{JsonObject, ToolDefinition};
+use crate::tui::event::{Draft, Effect};
+use crate::tui::keys::{Action, When};
+
+pub use row::FormRow;
+
+/// How much of what would be sent is shown, in characters.
+const SHOWN: usize = 2_000;
+
+/// A form.
+#[derive(Debug, Clone)]
+pub struct Form {
+    /// Whose arguments these are: a tool's full name, as a rule.
+    pub tool: String,
+    /// The lines that are shown: required fields first, else as the schema has them.
+    pub fields: Vec<FormRow>,
+    /// The one that is being filled in.
+    pub at: usize,
+    /// What is wrong with the whole, when that was found out.
+    pub problem: Option<String>,
+    root: Node,
+    schema: Arc<Value>,
+    is_call: bool,
+    /// What is being written, and in which line.
+    line: Line,
+    line_way: Option<Vec<usize>>,
+    /// The whole as a text, while it is written so.
+    json: Option<Written>,
+    found: Vec<Violation>,
+    shown: Shown,
+}
+
+/// The whole as JSON.
+#[derive(Debug, Clone)]
+struct Written {
+    text: Text,
+    /// What it is, or why it is nothing.
+    object: Result<JsonObject, String>,
+}
+
+/// What is shown below the fields, made when something changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Exactly what will be sent, but for secrets; its beginning when it is long.
+    pub sends: String,
+    /// The same as a command line, where there is one.
+    pub command: Option<String>,
+    /// How many fields have to be filled in.
+    pub required: usize,
+    /// How many of them are.
+    pub filled: usize,
+    /// Whether it was checked and fits.
+    pub fits: bool,
+}
+
+impl Form {
+    /// The form of a tool, filled with the arguments of an earlier call.
+    pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
+        let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
+        form.is_call = true;
+        form.show();
+        form
+    }
+
+    /// The form of an object with this schema, filled with what is known of it. `title` says whose
+    /// it is.
+    pub fn of_schema(
+        title: impl Into<String>,
+        schema: &Arc<Value>,
+        earlier: Option<&JsonObject>,
+    ) -> Self {
+        let mut form = Self {
+            tool: title.into(),
+            fields: Vec::new(),
+            at: 0,
+            problem: None,
+            root: Node::of_object(Schema::of(schema), earlier),
+            schema: Arc::clone(schema),
+            is_call: false,
+            line: Line::default(),
+            line_way: None,
+            json: None,
+            found: Vec::new(),
+            shown: Shown::default(),
+        };
+        if matches!(form.root.entry, Entry::Json(_)) {
+            form.write_json();
+        }
+        form.changed();
+        form
+    }
+
+    /// The text that is being written, if the line takes one.
+    pub fn line(&mut self) -> Option<&mut Line> {
+        if self.json.is_some() {
+            return self.text().map(Text::line);
+        }
+        let node = self.node()?;
+        if !node.is_written() || self.part() != Part::Whole {
+            return None;
+        }
+        self.read_line();
+        Some(&mut self.line)
+    }
+
+    /// The text of several lines that is being written, if the whole is written as JSON.
+    pub fn text(&mut self) -> Option<&mut Text> {
+        self.json.as_mut().map(|written| &mut written.text)
+    }
+
+    /// That text was changed.
+    pub fn rewritten(&mut self) {
+        if self.json.is_some() {
+            self.read_json();
+            return self.changed();
+        }
+        if !self.is_writing() {
+            return;
+        }
+        let text = self.line.text().to_owned();
+        let Some(node) = self.node_mut() else { return };
+        if node.text() != Some(text.as_str()) {
+            node.write(&text);
+            self.changed();
+        }
+    }
+
+    /// The arguments, exactly as they will be sent.
+    pub fn arguments(&self) -> JsonObject {
+        if let Some(written) = &self.json {
+            return written.object.clone().unwrap_or_default();
+        }
+        match self.root.value() {
+            Some(Value::Object(object)) => object,
+            _ => JsonObject::new(),
+        }
+    }
+
+    /// The first line that has to be filled in and is not.
+    pub fn missing(&self) -> Option<usize> {
+        if let Some(written) = &self.json {
+            return written.object.is_err().then_some(self.at);
+        }
+        let required = self.root.required();
+        let way = required.missing.first()?;
+        // What is folded is asked for where it is folded.
+        let seen = |row: &FormRow| row.part == Part::Whole && way.starts_with(&row.way);
+        let last = self.fields.iter().rposition(seen);
+        Some(last.unwrap_or(0))
+    }
+
+    /// Whether it can be sent as far as can be seen at once; if not, goes to what is in the way and
+    /// says so.
+    pub fn is_ready(&mut self) -> bool {
+        if let Some(Written { object: Err(why), .. }) = &self.json {
+            self.problem = Some(why.clone());
+            return false;
+        }
+        if let Some(missing) = self.missing() {
+            self.at = missing;
+            let name = self.fields.get(missing).map(|row| row.path.to_string());
+            self.problem = name.map(|name| format!("{name} is required"));
+            return false;
+        }
+        let is_wrong = |row: &FormRow| self.root.at(&row.way).and_then(Node::fault).is_some();
+        if let Some(wrong) = self.fields.iter().position(is_wrong) {
+            self.at = wrong;
+            let row = &self.fields[wrong];
+            let why = self.root.at(&row.way).and_then(Node::fault);
+            self.problem = why.map(|why| format!("{} {why}", row.path));
+            return false;
+        }
+        true
+    }
+
+    /// What is wanted done with the whole of it.
+    pub fn wish(&mut self, action: Action) -> Option<Effect> {
+        match action {
+            Action::Validate => {
+                if self.is_ready() {
+                    return Some(self.check());
+                }
+                None
+            }
+            Action::Editor if self.root.holds_secret() => {
+                self.problem = Some(NOT_SHOWN.to_owned());
+                None
+            }
+            Action::Editor => {
+                Some(Effect::Edit(Draft { name: "arguments.json", text: self.whole() }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Has it checked.
+    pub fn check(&self) -> Effect {
+        Effect::Check { schema: Arc::clone(&self.schema), arguments: self.arguments() }
+    }
+
+    /// Takes in what a check found, if it was about what is here now. Whether it was.
+    pub fn checked(
+        &mut self,
+        schema: &Arc<Value>,
+        arguments: &JsonObject,
+        found: &[Violation],
+    ) -> bool {
+        if !Arc::ptr_eq(schema, &self.schema) || *arguments != self.arguments() {
+            return false;
+        }
+        self.found = found.to_vec();
+        self.shown.fits = found.is_empty();
+        self.problem = match found {
+            [] => None,
+            [one] => Some(one.to_string()),
+            [first, ..] => Some(format!("{} problems; {first}", found.len())),
+        };
+        self.lay();
+        let first = self.fields.iter().position(|row| !row.problems.is_empty());
+        self.at = first.unwrap_or(self.at);
+        true
+    }
+
+    /// Takes in what was written elsewhere, or why nothing was.
+    pub fn edited(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(text) => self.take_text(&text),
+            Err(why) => self.problem = Some(why),
+        }
+    }
+
+    /// Whether it is written as JSON.
+    pub fn is_json(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// The whole as JSON, while it is written so, for the screen.
+    pub fn json(&self) -> Option<&Text> {
+        self.json.as_ref().map(|written| &written.text)
+    }
+
+    /// What is shown below the fields.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// What a line is about.
+    pub fn node_of(&self, row: &FormRow) -> Option<&Node> {
+        self.root.at(&row.way)
+    }
+
+    /// The line that is being written, when it is the chosen one.
+    pub fn written(&self) -> Option<&Line> {
+        self.is_writing().then_some(&self.line)
+    }
+
+    /// Whether it asks for something that looks like a secret.
+    pub fn asks_for_secret(&self) -> bool {
+        self.root.asks_for_secret()
+    }
+
+    /// Where keys are looked up while it is filled in, the nearest place first.
+    pub fn places(&self) -> Vec<When> {
+        if self.json.is_some() {
+            return vec![When::Lines];
+        }
+        let writes = self.node().is_some_and(Node::is_written) && self.part() == Part::Whole;
+        if writes { vec![When::Form] } else { vec![When::Items, When::Form] }
+    }
+
+    /// Whether what is being written stands in the chosen line.
+    fn is_writing(&self) -> bool {
+        let here = self.fields.get(self.at).map(|row| &row.way);
+        here.is_some() && here == self.line_way.as_ref()
+    }
+
+    fn part(&self) -> Part {
+        self.fields.get(self.at).map_or(Part::Whole, |row| row.part)
+    }
+
+    fn node(&self) -> Option<&Node> {
+        self.root.at(&self.fields.get(self.at)?.way)
+    }
+
+    fn node_mut(&mut self) -> Option<&mut Node> {
+        self.root.at_mut(&self.fields.get(self.at)?.way)
+    }
+
+    /// What stands in the chosen line is what is written from now on.
+    fn read_line(&mut self) {
+        if !self.is_writing() {
+            let text = self.node().and_then(Node::text).unwrap_or_default().to_owned();
+            self.line = Line::of(text);
+            self.line_way = self.fields.get(self.at).map(|row| row.way.clone());
+        }
+    }
+
+    fn step(&mut self, by: isize) {
+        let length = isize::try_from(self.fields.len().max(1)).unwrap_or(1);
+        let at = isize::try_from(self.at).unwrap_or(0) + by;
+        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+        self.line_way = None;
+    }
+
+    /// The whole as somebody would write it.
+    fn whole(&self) -> String {
+        match &self.json {
+            Some(written) => written.text.text(),
+            None => format!("{:#}", Value::Object(self.arguments())),
+        }
+    }
+
+    fn write_json(&mut self) {
+        let text = match &self.root.entry {
+            Entry::Json(text) => text.clone(),
+            _ => self.whole(),
+        };
+        self.json = Some(Written { text: Text::of(&text), object: Ok(JsonObject::new()) });
+        self.read_json();
+    }
+
+    fn read_json(&mut self) {
+        let Some(written) = &mut self.json else { return };
+        written.object = object(&written.text.text());
+    }
+
+    /// Takes a text for the whole: into the fields, or as it is when it is no object.
+    fn take_text(&mut self, text: &str) {
+        let was_json = self.json.take().is_some();
+        match object(text) {
+            Ok(object) if !was_json => self.fill(&object),
+            other => {
+                self.problem = other.as_ref().err().cloned();
+                self.json = Some(Written { text: Text::of(text), object: other });
+            }
+        }
+        let problem = self.problem.take();
+        self.changed();
+        self.problem = problem;
+    }
+
+    fn fill(&mut self, object: &JsonObject) {
+        self.root = Node::of_object(Schema::of(&self.schema), Some(object));
+        if matches!(self.root.entry, Entry::Json(_)) {
+            self.write_json();
+        }
+    }
+
+    /// Something was put in: the lines and what is below them are made anew.
+    fn changed(&mut self) {
+        self.problem = None;
+        if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
+            self.found.retain(|found| !found.path.0.starts_with(here));
+        }
+        self.lay();
+        self.show();
+    }
+
+    fn lay(&mut self) {
+        let before = self.fields.get(self.at).map(|row| (row.way.clone(), row.part));
+        self.fields = row::rows(&self.root, &self.found);
+        let same = |row: &FormRow| before.as_ref() == Some(&(row.way.clone(), row.part));
+        let at = self.fields.iter().position(same).unwrap_or(self.at);
+        self.at = at.min(self.fields.len().saturating_sub(1));
+    }
+
+    fn show(&mut self) {
+        let whole = match &self.json {
+            Some(written) => Value::Object(written.object.clone().unwrap_or_default()),
+            None => self.root.shown_value().unwrap_or_default(),
+        };
+        let required = self.root.required();
+        let object = whole.as_object().filter(|_| self.is_call);
+        let command = object.map(|it| example::command(&self.tool, &self.schema, it));
+        self.shown = Shown {
+            sends: cut(whole.to_string()),
+            command: command.map(cut),
+            required: required.all,
+            filled: required.all.saturating_sub(required.missing.len()),
+            fits: false,
+        };
+    }
+}
+
+/// What is said instead of showing a secret.
+const NOT_SHOWN: &str = "it holds a secret, which is not shown; Del leaves the field out";
+
+fn object(text: &str) -> Result<JsonObject, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("it has to be an object: { … }".to_owned()),
+        Err(why) => Err(format!("{}:{}: not JSON: {why}", why.line(), why.column())),
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > SHOWN {
+        let at = text.floor_char_boundary(SHOWN);
+        let left = text.len() - at;
+        text.truncate(at);
+        text.push_str(&format!("… {left} more bytes"));
+    }
+    text
+}
+
+/// Whether a line can be unfolded.
+pub fn folds(kind: &Kind) -> bool {
+    matches!(kind, Kind::Object | Kind::List | Kind::Many(_))
+}

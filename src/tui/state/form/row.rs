@@ -1,0 +1,66 @@
+//! The lines of a form, each with what is wrong there.
+
+use crate::host::form::{Node, Part};
+use crate::host::validate::{Path, Violation};
+
+/// How many problems are shown beside one field.
+const PROBLEMS: usize = 3;
+
+/// A line of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormRow {
+    /// The property, or what else the line is called.
+    pub key: String,
+    /// Which children lead to its field.
+    pub way: Vec<usize>,
+    /// What of that field it shows.
+    pub part: Part,
+    /// How deep it stands.
+    pub depth: usize,
+    /// Where in the value.
+    pub path: Path,
+    /// What does not fit there.
+    pub problems: Vec<String>,
+}
+
+/// The lines, and beside each what was found there or in something that is folded in it.
+pub(super) fn rows(root: &Node, found: &[Violation]) -> Vec<FormRow> {
+    let mut rows: Vec<FormRow> = root
+        .rows()
+        .into_iter()
+        .map(|row| FormRow {
+            key: key(root, &row.way, row.part),
+            way: row.way,
+            part: row.part,
+            depth: row.depth,
+            path: row.path,
+            problems: Vec::new(),
+        })
+        .collect();
+    for problem in found {
+        let holds =
+            |row: &&mut FormRow| row.part == Part::Whole && problem.path.0.starts_with(&row.path.0);
+        // The last that holds it is the nearest one: what is inside stands below.
+        let Some(row) = rows.iter_mut().filter(holds).max_by_key(|row| row.path.0.len()) else {
+            continue;
+        };
+        if row.problems.len() < PROBLEMS {
+            let inside = problem.path.0.len() > row.path.0.len();
+            let said = if inside { problem.to_string() } else { problem.message.clone() };
+            row.problems.push(said);
+        }
+    }
+    rows
+}
+
+fn key(root: &Node, way: &[usize], part: Part) -> String {
+    let Some(node) = root.at(way) else { return String::new() };
+    match (part, &node.field.kind) {
+        (Part::Choice(at), crate::host::form::Kind::Many(choices)) => {
+            choices.get(at).map(|choice| choice.title.clone()).unwrap_or_default()
+        }
+        _ if node.field.key.is_empty() && way.is_empty() => "form".to_owned(),
+        _ if node.field.key.is_empty() => "value".to_owned(),
+        _ => node.field.key.clone(),
+    }
+}

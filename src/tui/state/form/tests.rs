@@ -1,0 +1,258 @@
+//! What keys do to a form.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::tui::keys::{Key, Keymap};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": { "type": "string" },
+            "size": { "type": "integer" },
+            "mode": { "enum": ["exact", "float"] },
+            "force": { "type": "boolean" },
+            "at": { "type": "object", "required": ["x"],
+                    "properties": { "x": { "type": "number" }, "note": { "type": "string" } } },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "days": { "type": "array", "items": { "enum": ["mo", "tu"] } },
+            "shape": { "oneOf": [
+                { "title": "circle", "properties": { "r": { "type": "number" } }, "required": ["r"] },
+                { "type": "string", "title": "by name" } ] },
+        },
+    })
+}
+
+fn form() -> Form {
+    Form::of_schema("t", &Arc::new(schema()), None)
+}
+
+/// Goes to the line of this path, and presses keys as the console would.
+fn go(form: &mut Form, path: &str) {
+    form.at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
+}
+
+fn press(form: &mut Form, keys: &[Key]) {
+    let map = Keymap::default();
+    for key in keys {
+        if let Some(action) = map.action(*key, &form.places()) {
+            form.act(action);
+        } else if let Key::Char(c) = key
+            && let Some(line) = form.line()
+        {
+            line.insert(c.encode_utf8(&mut [0; 4]));
+            form.rewritten();
+        }
+    }
+}
+
+fn typed(form: &mut Form, path: &str, text: &str) {
+    go(form, path);
+    let keys: Vec<Key> = text.chars().map(Key::Char).collect();
+    press(form, &keys);
+}
+
+fn sends(form: &Form) -> String {
+    Value::Object(form.arguments()).to_string()
+}
+
+#[test]
+fn every_kind_of_field_is_filled_in_with_few_keys() {
+    let mut form = form();
+    typed(&mut form, "name", "Ada");
+    typed(&mut form, "size", "-7");
+    go(&mut form, "mode");
+    press(&mut form, &[Key::Right, Key::Right]);
+    go(&mut form, "force");
+    press(&mut form, &[Key::Left]);
+    go(&mut form, "at");
+    press(&mut form, &[Key::Right]);
+    typed(&mut form, "at.x", "1.5");
+    go(&mut form, "tags");
+    press(&mut form, &[Key::Char('+'), Key::Char('a'), Key::Alt('+'), Key::Char('+')]);
+    go(&mut form, "days");
+    press(&mut form, &[Key::Right, Key::Down, Key::Down, Key::Char(' ')]);
+    go(&mut form, "shape");
+    press(&mut form, &[Key::Right]);
+    typed(&mut form, "shape.r", "2");
+    let expected = json!({ "name": "Ada", "size": -7, "mode": "float", "force": true,
+        "at": { "x": 1.5 }, "tags": ["a", "+"], "days": ["tu"], "shape": { "r": 2 } });
+    assert_eq!(Value::Object(form.arguments()), expected);
+    assert_eq!((form.shown().filled, form.shown().required), (5, 5));
+    go(&mut form, "tags");
+    press(&mut form, &[Key::Char('-')]);
+    go(&mut form, "shape");
+    press(&mut form, &[Key::Delete]);
+    go(&mut form, "at");
+    press(&mut form, &[Key::Ctrl('n')]);
+    go(&mut form, "days");
+    press(&mut form, &[Key::Delete]);
+    assert_eq!(
+        sends(&form),
+        r#"{"name":"Ada","size":-7,"mode":"float","force":true,"at":null,"tags":["a"]}"#
+    );
+}
+
+#[test]
+fn what_is_missing_is_gone_to() {
+    let mut form = form();
+    assert_eq!(form.missing(), Some(0));
+    typed(&mut form, "name", "x");
+    go(&mut form, "at");
+    press(&mut form, &[Key::Right]);
+    typed(&mut form, "at.note", "n");
+    go(&mut form, "at");
+    press(&mut form, &[Key::Left]);
+    assert!(!form.is_ready());
+    // It is folded, so the way to it is shown.
+    assert_eq!(form.fields[form.at].key, "at");
+    press(&mut form, &[Key::Right]);
+    assert!(!form.is_ready());
+    assert_eq!(form.problem.as_deref(), Some("at.x is required"));
+}
+
+#[test]
+fn json_and_fields_are_two_ways_to_the_same() {
+    let mut form = form();
+    typed(&mut form, "name", "Ada");
+    press(&mut form, &[Key::Ctrl('t')]);
+    assert_eq!(form.json().unwrap().text(), "{\n  \"name\": \"Ada\"\n}");
+    form.text().unwrap().step(1);
+    form.text().unwrap().line().end();
+    form.text().unwrap().paste(",\n\"text\": \"two\\nlines\", \"size\": 3");
+    form.rewritten();
+    let expected = r#"{"name":"Ada","text":"two\nlines","size":3}"#;
+    assert_eq!(sends(&form), expected);
+    press(&mut form, &[Key::Ctrl('t')]);
+    let back: Value = serde_json::from_str(&sends(&form)).unwrap();
+    assert_eq!(back, serde_json::from_str::<Value>(expected).unwrap());
+    // What the schema does not know is not lost.
+    assert!(form.fields.iter().any(|row| row.key == "text"));
+}
+
+#[test]
+fn what_is_no_json_says_where_and_is_not_left() {
+    let mut form = form();
+    press(&mut form, &[Key::Ctrl('t')]);
+    form.text().unwrap().step(1);
+    form.text().unwrap().paste("\"a\": }");
+    form.rewritten();
+    press(&mut form, &[Key::Ctrl('t')]);
+    assert!(form.is_json());
+    assert!(form.problem.as_deref().unwrap().starts_with("1:8: not JSON"), "{:?}", form.problem);
+    assert!(!form.is_ready());
+    assert_eq!(form.missing(), Some(0));
+}
+
+#[test]
+fn problems_stand_beside_their_fields_until_those_change() {
+    let mut form = form();
+    typed(&mut form, "name", "Ada");
+    typed(&mut form, "size", "many");
+    let Effect::Check { schema, arguments } = form.check() else { panic!() };
+    let found = [
+        Violation::new(crate::host::validate::Path::default().key("size"), "must be integer"),
+        Violation::new(crate::host::validate::Path::default().key("at").key("x"), "is required"),
+    ];
+    assert!(form.checked(&schema, &arguments, &found));
+    let beside = |form: &Form, key: &str| {
+        form.fields.iter().find(|row| row.key == key).unwrap().problems.clone()
+    };
+    assert_eq!(beside(&form, "size"), ["must be integer"]);
+    assert_eq!(beside(&form, "at"), ["at.x: is required"]);
+    assert_eq!(form.fields[form.at].key, "size");
+    press(&mut form, &[Key::Delete]);
+    assert_eq!(beside(&form, "size"), [""; 0]);
+    assert_eq!(beside(&form, "at").len(), 1);
+    // What was found about something else is not taken in.
+    assert!(!form.checked(&schema, &arguments, &[]));
+}
+
+#[test]
+fn a_number_that_is_none_is_not_sent() {
+    let mut form = form();
+    typed(&mut form, "name", "Ada");
+    typed(&mut form, "size", "many");
+    assert!(!form.is_ready());
+    assert_eq!(form.problem.as_deref(), Some("size is no number"));
+}
+
+#[test]
+fn a_secret_is_sent_and_never_shown() {
+    let schema = Arc::new(json!({ "properties": { "password": { "type": "string" } } }));
+    let mut form = Form::of_schema("srv", &schema, None);
+    typed(&mut form, "password", "hunter2");
+    assert_eq!(sends(&form), r#"{"password":"hunter2"}"#);
+    assert_eq!(form.shown().sends, r#"{"password":"‹secret›"}"#);
+    press(&mut form, &[Key::Ctrl('t')]);
+    assert!(!form.is_json());
+    assert_eq!(form.wish(Action::Editor), None);
+    assert!(form.problem.as_deref().unwrap().contains("secret"));
+}
+
+#[test]
+fn what_comes_from_an_editor_is_taken_in_or_said() {
+    let mut form = form();
+    let Some(Effect::Edit(draft)) = form.wish(Action::Editor) else { panic!() };
+    assert_eq!((draft.name, draft.text.as_str()), ("arguments.json", "{}"));
+    form.edited(Ok(r#"{ "name": "x", "tags": ["a"] }"#.to_owned()));
+    assert_eq!(sends(&form), r#"{"name":"x","tags":["a"]}"#);
+    form.edited(Err("the editor ended badly".to_owned()));
+    assert_eq!(form.problem.as_deref(), Some("the editor ended badly"));
+    form.edited(Ok("[1".to_owned()));
+    assert!(form.is_json() && form.problem.as_deref().unwrap().contains("1:2"));
+}
+
+#[test]
+fn the_command_line_is_the_same_call() {
+    let mut definition = crate::tui::state::tests::tool("srv-t", schema());
+    definition.description = None;
+    let known = json!({ "name": "it's", "size": 3, "tags": ["a"] });
+    let form = Form::of(&definition, known.as_object());
+    let line = r#"toolhost call srv-t 'name=it'\''s' size=3 'tags:=["a"]'"#;
+    assert_eq!(form.shown().command.as_deref(), Some(line));
+}
+
+fn any_key() -> impl Strategy<Value = Key> {
+    let named = [
+        Key::Enter,
+        Key::Tab,
+        Key::BackTab,
+        Key::Up,
+        Key::Down,
+        Key::Left,
+        Key::Right,
+        Key::Backspace,
+        Key::Delete,
+        Key::Char('+'),
+        Key::Char('-'),
+        Key::Char(' '),
+        Key::Char('{'),
+        Key::Alt('+'),
+        Key::Alt('-'),
+        Key::Ctrl('n'),
+        Key::Ctrl('t'),
+    ];
+    prop_oneof![4 => prop::sample::select(named.to_vec()), 1 => any::<char>().prop_map(Key::Char)]
+}
+
+proptest! {
+    #[test]
+    fn no_keys_break_it_and_what_is_shown_is_what_is_sent(keys in prop::collection::vec(any_key(), 0..120)) {
+        let mut form = form();
+        for key in keys {
+            press(&mut form, &[key]);
+            prop_assert!(form.at < form.fields.len());
+            if !form.is_json() {
+                prop_assert_eq!(&cut(sends(&form)), &form.shown().sends);
+            }
+            // A form that is ready has all that is required.
+            if form.clone().is_ready() && !form.is_json() {
+                prop_assert!(form.arguments().contains_key("name"));
+            }
+        }
+    }
+}

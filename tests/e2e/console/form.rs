@@ -1,0 +1,94 @@
+//! Arguments that are filled in, written as JSON or in an editor, and what the server got.
+
+use serde_json::{Value, json};
+
+use super::room_with_server;
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
+
+/// The arguments of the calls that the server got.
+fn called(room: &Sandbox) -> Vec<Value> {
+    let messages = log_events(&room.log("srv"), "message").into_iter();
+    let calls = messages.filter(|message| message["method"] == "tools/call");
+    calls.map(|mut call| call["params"]["arguments"].take()).collect()
+}
+
+fn leave(mut pty: Pty) {
+    pty.type_keys("\u{1b}").expect_shown("/ find").type_keys("q");
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
+fn nested_fields_lists_and_forms_are_sent_as_they_are_shown() {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Stdio, "asks-a-person", "legacy", &room.log("srv"));
+    room.server("srv", &fixture);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-plan").type_keys("/srv-plan\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("1/3 required").type_keys("a trip\r\rfar");
+    // A check says what does not fit beside its field; nothing is sent.
+    pty.type_keys("\u{1b}[17~").expect_shown("where.x is no number");
+    pty.type_keys("\u{15}3").expect_shown(r#"{"title":"a trip","where":{"x":3}}"#);
+    pty.type_keys("\r\r+one").expect_shown("[1]  + adds an item");
+    pty.expect_shown(r#""tags":["one"]"#);
+    pty.type_keys("\u{1b}[B").type_keys("\u{1b}[C").expect_shown("< circle >");
+    pty.type_keys("\r2.5").expect_shown(r#""shape":{"r":2.5}"#);
+    pty.type_keys("\u{1b}[17~").expect_shown("it fits").type_keys("\u{1b}[15~");
+    pty.expect_shown("it is planned");
+    leave(pty);
+    let expected = json!({ "title": "a trip", "where": { "x": 3 }, "tags": ["one"],
+                           "shape": { "r": 2.5 } });
+    assert_eq!(called(&room), [expected]);
+}
+
+#[test]
+fn all_of_it_is_written_as_json() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{14}");
+    pty.expect_shown("fields").type_keys("\u{1b}[C\r\"message\": \"two\\nlines\"");
+    pty.expect_shown(r#"sends {"message":"two\nlines"}"#).type_keys(",\u{1b}[15~");
+    pty.expect_shown("not JSON").type_keys("\u{7f}\u{1b}[15~").expect_shown("Result  ok");
+    leave(pty);
+    assert_eq!(called(&room), [json!({ "message": "two\nlines" })]);
+}
+
+#[test]
+fn an_editor_of_ones_own_writes_the_arguments() {
+    let (room, _fixture) = room_with_server();
+    room.file("editor", "tee seen <$1 >/dev/null; echo '{\"message\": \"long\\ntext\"}' >$1\n");
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let edited = |editor: &str| {
+        let editor = format!("EDITOR={editor}");
+        let mut pty = Pty::sized(&room, "env", &[&editor, binary, "--mcp", "mcp.yaml"], 40, 120);
+        pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+        pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("short");
+        pty.expect_shown(r#"sends {"message":"short"}"#).type_keys("\u{5}");
+        pty
+    };
+    let mut pty = edited("sh editor");
+    pty.expect_shown(r#"sends {"message":"long\ntext"}"#).type_keys("\u{1b}[15~");
+    pty.expect_shown("Result  ok");
+    leave(pty);
+    assert_eq!(called(&room), [json!({ "message": "long\ntext" })]);
+    let seen = std::fs::read_to_string(room.path("work/seen")).unwrap();
+    assert_eq!(seen, "{\n  \"message\": \"short\"\n}");
+    // One that fails changes nothing, and the terminal is back.
+    let mut pty = edited("false");
+    pty.expect_shown("nothing was changed").expect_shown(r#"sends {"message":"short"}"#);
+    leave(pty);
+}
+
+#[test]
+fn a_signal_ends_the_console_while_an_editor_is_open() {
+    let (room, _fixture) = room_with_server();
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let editor = "EDITOR=echo here we are; sleep 60; true";
+    let mut pty = Pty::sized(&room, "env", &[editor, binary, "--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{5}");
+    pty.expect("here we are");
+    pty.terminate();
+    assert_eq!(pty.finish().0, Some(143));
+}
