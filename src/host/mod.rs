@@ -23,6 +23,7 @@ pub mod registry;
 pub mod repeat;
 pub mod request;
 pub mod retry;
+pub mod servers;
 pub mod sessions;
 pub mod validate;
 

@@ -8,6 +8,7 @@ pub mod base64;
 pub mod clock;
 pub mod confine;
 pub mod database;
+pub mod daytime;
 pub mod difference;
 pub mod histogram;
 pub mod ids;

@@ -5,6 +5,8 @@
 
 mod desk;
 mod files;
+mod servers;
+mod trace;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{Effect, Event, RunId};
+use super::event::{Effect, Event, RunId, trace::Wish as TraceWish};
 use crate::host::ToolHost;
 use crate::host::request::{Arguments, CallRequest, Reach};
 use crate::stats;
@@ -99,6 +101,13 @@ impl Backstage {
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => match wish {},
             Effect::Offers(wish) => match wish {},
+            Effect::Servers(wish) => {
+                drop(tokio::spawn(servers::perform(host, wish, self.send.clone())))
+            }
+            Effect::Trace(TraceWish::Export { path, tape }) => {
+                let path = self.around.cwd.join(path);
+                self.tell(async move { trace::write(path, tape).await });
+            }
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { files::write(path, text).await });
@@ -114,10 +123,7 @@ impl Backstage {
 
     fn list(&self, reach: Reach, servers: Vec<String>) {
         let host = Arc::clone(&self.around.host);
-        self.tell(async move {
-            let catalogue = Box::new(host.catalogue(&reach).await);
-            Event::Listed { servers, catalogue }
-        });
+        self.tell(async move { listed(&host, reach, servers).await });
     }
 
     fn tell(&self, work: impl Future<Output = Event> + Send + 'static) {
@@ -128,4 +134,10 @@ impl Backstage {
             let _unheard = send.send(event).await;
         });
     }
+}
+
+/// What is offered, as far as `reach` goes.
+async fn listed(host: &ToolHost, reach: Reach, servers: Vec<String>) -> Event {
+    let catalogue = Box::new(host.catalogue(&reach).await);
+    Event::Listed { servers, catalogue }
 }

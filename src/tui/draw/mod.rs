@@ -12,6 +12,7 @@ mod history;
 mod inbox;
 mod offers;
 mod overlay;
+mod pages;
 mod pane;
 mod result;
 mod servers;

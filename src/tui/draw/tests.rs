@@ -10,7 +10,7 @@ use crate::tui::keys::Key;
 use crate::tui::state::tests::{listed, sample, tool};
 use crate::tui::theme::Palette;
 
-fn picture(state: &State, theme: Theme) -> String {
+pub(super) fn picture(state: &State, theme: Theme) -> String {
     let (width, height) = state.shell.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();
@@ -23,7 +23,7 @@ fn sized(width: u16, height: u16) -> State {
     state
 }
 
-const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
+pub(super) const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
 
 #[test]
 fn the_tools_in_120_by_40() {

@@ -26,6 +26,8 @@ mod view;
 
 #[cfg(test)]
 pub(super) mod tests;
+#[cfg(test)]
+pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
 use super::event::Effect;
 use super::keys::When;
@@ -38,12 +40,12 @@ pub use inbox::{Inbox, PendingApproval};
 pub use line::Line;
 pub use list::List;
 pub use offers::Offers;
-pub use servers::Servers;
+pub use servers::{Advertised, DriftLine, Facet, Past, Servers};
 pub use shell::{Message, Overlay, Shell};
 pub use stage::Stage;
 pub use stats::Stats;
 pub use tools::Tools;
-pub use trace::Trace;
+pub use trace::{Item, Part, Side, Trace, What};
 pub use view::{Pane, View};
 
 /// Everything the console knows.
