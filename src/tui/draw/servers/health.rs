@@ -197,12 +197,11 @@ fn facts(
     for (at, said) in server.confinement.iter().enumerate() {
         fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
     }
+    let shown = state.servers.fault(server).map(Fault::message);
+    let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.fault.message()));
     fact(
-        "last error",
-        server
-            .last_error
-            .as_ref()
-            .map(|past| format!("{}  {}", daytime::short(past.at), past.fault.message())),
+        "failed at",
+        past_error.map(|past| format!("{}  {}", daytime::short(past.at), past.fault.message())),
     );
     for warning in &server.warnings {
         lines.push(words.line(Meaning::Doubt, format!("! {warning}")));
@@ -233,13 +232,15 @@ fn tails(
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(words.line(Meaning::Title, format!("its log, {logged} lines (l)")));
+        lines.push(words.line(Meaning::Title, format!("its log: {logged} (l shows all)")));
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
         lines.extend(newest.map(|(level, said)| log_line(words, level, said)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
-        lines.push(words.line(Meaning::Title, format!("its standard error, {written} lines (l)")));
+        lines.push(
+            words.line(Meaning::Title, format!("its standard error: {written} (l shows all)")),
+        );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
         lines.extend(newest.map(|said| words.line(Meaning::Plain, said)));
     }

@@ -31,7 +31,7 @@ const COLUMNS: [Column; 8] = [
         cell: |_, server| server.protocol.clone().unwrap_or_else(none),
     },
     Column { title: "TOOLS", width: 8, rank: 7, cell: tools },
-    Column { title: "PING p50/p95", width: 18, rank: 2, cell: pings },
+    Column { title: "PING p50/p95", width: 16, rank: 2, cell: pings },
     Column { title: "CALLS", width: 6, rank: 6, cell: |state, server| calls(state, server).0 },
     Column { title: "ERR%", width: 6, rank: 3, cell: |state, server| calls(state, server).1 },
     Column {
@@ -68,7 +68,7 @@ pub(in crate::tui::draw) fn list(
     }
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
-    let name = if width >= 100 { 18 } else { 14 };
+    let name = if width >= 100 { 16 } else { 14 };
     let columns = fitting(width.saturating_sub(2 + name + STATE + LAST));
     frame.render_widget(words.line(Meaning::Dim, heading(name, &columns)), head);
     let height = usize::from(rows.height);
@@ -133,11 +133,16 @@ fn row(
                 facts.push_str(&padded(&(column.cell)(state, server), column.width));
             }
             let process = server.pid.map(|pid| pid.to_string());
-            facts.push_str(&process.unwrap_or_else(|| server.endpoint.clone()));
+            facts.push_str(&process.unwrap_or_else(|| address(&server.endpoint)));
             spans.push(words.span(Meaning::Plain, facts));
         }
     }
     Line::from(spans)
+}
+
+/// Of an address what tells it from others.
+fn address(endpoint: &str) -> String {
+    endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
 }
 
 fn none() -> String {

@@ -104,11 +104,13 @@ fn what(item: &Item) -> String {
     match &item.what {
         What::Wire(Passed::Message { glance, .. }) => {
             let number = glance.number().map(|id| format!("#{} ", few(&id))).unwrap_or_default();
-            let method = match glance {
-                Glance::Answer { method: Some(method), .. } => format!(" of {}", few(method)),
-                _ => String::new(),
-            };
-            format!("{number}{}{method} {about}", few(glance.word()))
+            let word = few(glance.word());
+            match glance {
+                Glance::Answer { method: Some(method), .. } => {
+                    format!("{number}{word} {about}  of {}", few(method))
+                }
+                _ => format!("{number}{word} {about}"),
+            }
         }
         What::Wire(Passed::Stderr(_)) => format!("stderr | {about}"),
         What::Wire(Passed::Noise(_)) => format!("noise | {about}"),

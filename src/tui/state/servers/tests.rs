@@ -101,6 +101,7 @@ pub(in crate::tui) fn sample() -> State {
         of("files-chmod", "as declared", Unavailable),
     ];
     state.update(listed(&["files"], live));
+    state.update(Heard::Tick(NOW));
     state.update(Heard::Host(Event::Log {
         origin: "files".to_owned(),
         level: LogLevel("info".to_owned()),
