@@ -105,11 +105,12 @@ fn what(item: &Item) -> String {
         What::Wire(Passed::Message { glance, .. }) => {
             let number = glance.number().map(|id| format!("#{} ", few(&id))).unwrap_or_default();
             let word = few(glance.word());
+            let gap = if about.is_empty() { "" } else { " " };
             match glance {
                 Glance::Answer { method: Some(method), .. } => {
-                    format!("{number}{word} {about}  of {}", few(method))
+                    format!("{number}{word}{gap}{about}  of {}", few(method))
                 }
-                _ => format!("{number}{word} {about}"),
+                _ => format!("{number}{word}{gap}{about}"),
             }
         }
         What::Wire(Passed::Stderr(_)) => format!("stderr | {about}"),

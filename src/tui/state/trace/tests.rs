@@ -214,6 +214,19 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     assert_eq!((state.shell.view, state.trace.counts()), (View::Trace, (8, 3)));
     state.settle(vec![Effect::Go(Errand::ShowCall(CallId("c1".into())))]);
     assert_eq!(state.trace.counts(), (8, 8));
+    // From the tools: the wire of the server, and of the newest call once there is one.
+    let schema = json!({ "type": "object" });
+    let tool = crate::tui::state::tests::tool;
+    let tools = vec![tool("clock", schema.clone()), tool("web-search", schema)];
+    state.update(crate::tui::state::tests::listed(tools));
+    press(&mut state, "1T");
+    assert_eq!(state.shell.message.as_ref().unwrap().text, "clock has no wire: it runs here");
+    press(&mut state, "jT");
+    assert_eq!((state.shell.view, state.trace.filter.text()), (View::Trace, "srv:=web "));
+    let run = state.shell.calls.begin("web-search".into(), crate::model::JsonObject::new());
+    state.update(Event::Began { run, call: CallId("c9".into()) });
+    press(&mut state, "1T");
+    assert_eq!(state.trace.filter.text(), "call:c9 ");
 }
 
 #[test]
