@@ -125,6 +125,10 @@ pub trait Server: Send + Sync {
     /// Connects when needed, asks for a sign of life and returns the fresh status.
     async fn check(&self) -> ServerStatus;
 
+    /// Ends the connection, forgets what kept a new one from being made, and makes one: a person
+    /// wants it now. That it could not be made is told by the status.
+    async fn restart(&self) -> ServerStatus;
+
     /// The part of the status that a listing needs, for servers whose whole status costs more.
     fn introduction(&self) -> Introduction {
         let status = self.status();

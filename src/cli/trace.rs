@@ -15,42 +15,9 @@ use super::output::{Door, Format};
 use super::views::traffic::{Look, page};
 use crate::audit::trace::Row;
 use crate::audit::trace::write::TraceFile;
-use crate::model::traffic::{Direction, Glance, Passed};
+use crate::model::traffic::{Filter, Passed};
 use crate::model::{Fault, Traffic, TrafficSink};
 use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::pattern;
-
-/// What is shown of the traffic.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Patterns of methods: only such messages are shown. Everything when empty.
-    pub methods: Vec<String>,
-    /// Only what goes this way.
-    pub only: Option<Direction>,
-}
-
-impl Filter {
-    /// Whether an item is shown. That a wire was opened or closed always is.
-    fn takes(&self, traffic: &Traffic) -> bool {
-        let (direction, method) = match &traffic.what {
-            Passed::Opened(_) | Passed::Closed(_) => return true,
-            Passed::Message { direction, glance, .. } => (*direction, method(glance)),
-            Passed::Head { direction, .. } => (*direction, None),
-            Passed::Stderr(_) | Passed::Noise(_) => (Direction::Received, None),
-        };
-        let matches = |method: &str| self.methods.iter().any(|p| pattern::matches(p, method));
-        self.only.is_none_or(|only| only == direction)
-            && (self.methods.is_empty() || method.is_some_and(matches))
-    }
-}
-
-fn method(glance: &Glance) -> Option<&str> {
-    match glance {
-        Glance::Request { method, .. } | Glance::Notification { method } => Some(method),
-        Glance::Answer { method, .. } => method.as_deref(),
-        Glance::Unknown => None,
-    }
-}
 
 /// Where traffic is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +54,7 @@ impl Viewer {
     }
 
     fn show(&self, traffic: &Traffic) {
-        if self.filter.takes(traffic)
+        if self.filter.takes(&traffic.what)
             && let Err(stop) = self.print(traffic)
         {
             *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
@@ -183,8 +150,6 @@ pub const EVERYTHING: &str = "*";
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::super::output::door::Wishes;
     use super::super::output::door::tests::captured;
     use super::*;
@@ -192,33 +157,6 @@ mod tests {
     fn item(what: Passed) -> Traffic {
         let at = SystemClock.unix();
         Traffic { server: "a".to_owned(), sequence: 1, at, call: None, what }
-    }
-
-    fn message(direction: Direction, glance: Glance) -> Traffic {
-        let bytes = Bytes::from_static(b"{}");
-        item(Passed::Message { direction, bytes, glance, latency: None })
-    }
-
-    #[test]
-    fn a_filter_knows_methods_of_questions_and_answers() {
-        use Direction::{Received, Sent};
-        let filter = |methods: &[&str], only| Filter {
-            methods: methods.iter().map(|m| (*m).to_owned()).collect(),
-            only,
-        };
-        let method = || "tools/call".to_owned();
-        let asked = message(Sent, Glance::Request { id: 1.into(), method: method() });
-        let glance = Glance::Answer { id: 1.into(), method: Some(method()), error: false };
-        let answered = message(Received, glance);
-        let lost = message(Received, Glance::Answer { id: 9.into(), method: None, error: true });
-        let stderr = item(Passed::Stderr("x".to_owned()));
-        let closed = item(Passed::Closed("x".to_owned()));
-        let all = [&asked, &answered, &lost, &stderr, &closed];
-        let taken = |filter: &Filter| all.map(|item| filter.takes(item));
-        assert_eq!(taken(&filter(&[], None)), [true; 5]);
-        assert_eq!(taken(&filter(&["ping", "tools/*"], None)), [true, true, false, false, true]);
-        assert_eq!(taken(&filter(&[], Some(Sent))), [true, false, false, false, true]);
-        assert_eq!(taken(&filter(&[], Some(Received))), [false, true, true, true, true]);
     }
 
     #[test]

@@ -80,6 +80,10 @@ impl Fake {
         self.lists.load(Ordering::Relaxed)
     }
 
+    pub(super) fn ended(&self) -> usize {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     pub(super) fn called(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
@@ -163,6 +167,13 @@ impl Server for Fake {
     }
 
     async fn check(&self) -> ServerStatus {
+        self.status()
+    }
+
+    async fn restart(&self) -> ServerStatus {
+        self.close().await;
+        // What a server lists is not what is tested here.
+        let _listed = self.list().await;
         self.status()
     }
 }

@@ -27,6 +27,7 @@ pub mod repeat;
 pub mod replay;
 pub mod request;
 pub mod retry;
+pub mod servers;
 pub mod sessions;
 pub mod validate;
 pub mod wording;

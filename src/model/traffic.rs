@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::call::CallId;
+use crate::util::pattern;
 
 /// One thing that crossed a wire, or happened to it, in the order in which it did.
 #[derive(Debug, Clone)]
@@ -95,6 +96,84 @@ pub enum Glance {
     Unknown,
 }
 
+impl Passed {
+    /// Which way it went; what a server said beside messages came from it. `None` for what
+    /// happened to the wire itself.
+    pub fn way(&self) -> Option<Direction> {
+        match self {
+            Self::Message { direction, .. } | Self::Head { direction, .. } => Some(*direction),
+            Self::Stderr(_) | Self::Noise(_) => Some(Direction::Received),
+            Self::Opened(_) | Self::Closed(_) => None,
+        }
+    }
+
+    /// The method of a message; of an answer that of its request.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            Self::Message { glance, .. } => glance.method(),
+            _ => None,
+        }
+    }
+
+    /// How long it took since what it answers was sent.
+    pub fn latency(&self) -> Option<Duration> {
+        match self {
+            Self::Message { latency, .. } | Self::Head { latency, .. } => *latency,
+            _ => None,
+        }
+    }
+}
+
+impl Glance {
+    /// Its method; of an answer that of its request.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            Self::Request { method, .. } | Self::Notification { method } => Some(method),
+            Self::Answer { method, .. } => method.as_deref(),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Its id, as people write it.
+    pub fn number(&self) -> Option<String> {
+        match self {
+            Self::Request { id, .. } | Self::Answer { id, .. } => {
+                Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned))
+            }
+            Self::Notification { .. } | Self::Unknown => None,
+        }
+    }
+
+    /// What it is, in a word: its method, `result` or `error`.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Request { method, .. } | Self::Notification { method } => method,
+            Self::Answer { error: true, .. } => "error",
+            Self::Answer { error: false, .. } => "result",
+            Self::Unknown => "not a message",
+        }
+    }
+}
+
+/// Which traffic is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Patterns of methods: only such messages are shown. Everything when empty.
+    pub methods: Vec<String>,
+    /// Only what goes this way.
+    pub only: Option<Direction>,
+}
+
+impl Filter {
+    /// Whether an item is shown. That a wire was opened or closed always is.
+    pub fn takes(&self, what: &Passed) -> bool {
+        let Some(direction) = what.way() else { return true };
+        let matches = |method: &str| self.methods.iter().any(|p| pattern::matches(p, method));
+        self.only.is_none_or(|only| only == direction)
+            && (self.methods.is_empty() || what.method().is_some_and(matches))
+    }
+}
+
 /// Where traffic is shown or saved. Nobody looks unless somebody asked to: check
 /// [`TrafficSink::is_on`] before anything is prepared for it.
 #[derive(Clone, Default)]
@@ -128,5 +207,36 @@ impl TrafficSink {
 impl std::fmt::Debug for TrafficSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TrafficSink({})", if self.is_on() { "on" } else { "off" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(direction: Direction, glance: Glance) -> Passed {
+        Passed::Message { direction, bytes: Bytes::from_static(b"{}"), glance, latency: None }
+    }
+
+    #[test]
+    fn a_filter_knows_methods_of_questions_and_answers() {
+        use Direction::{Received, Sent};
+        let filter = |methods: &[&str], only| Filter {
+            methods: methods.iter().map(|m| (*m).to_owned()).collect(),
+            only,
+        };
+        let method = || "tools/call".to_owned();
+        let asked = message(Sent, Glance::Request { id: 1.into(), method: method() });
+        let glance = Glance::Answer { id: 1.into(), method: Some(method()), error: false };
+        let answered = message(Received, glance);
+        let lost = message(Received, Glance::Answer { id: 9.into(), method: None, error: true });
+        let stderr = Passed::Stderr("x".to_owned());
+        let closed = Passed::Closed("x".to_owned());
+        let all = [&asked, &answered, &lost, &stderr, &closed];
+        let taken = |filter: &Filter| all.map(|item| filter.takes(item));
+        assert_eq!(taken(&filter(&[], None)), [true; 5]);
+        assert_eq!(taken(&filter(&["ping", "tools/*"], None)), [true, true, false, false, true]);
+        assert_eq!(taken(&filter(&[], Some(Sent))), [true, false, false, false, true]);
+        assert_eq!(taken(&filter(&[], Some(Received))), [false, true, true, true, true]);
     }
 }

@@ -71,7 +71,7 @@ pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
             vec![(all[0], left), (all[1], above), (all[2], below)]
         }
         View::Servers | View::Trace | View::Stats | View::History => {
-            let (above, below) = rows(area, 50);
+            let (above, below) = rows(area, if view == View::Servers { 35 } else { 50 });
             vec![(all[0], above), (all[1], below)]
         }
         View::Offers | View::Inbox => {

@@ -13,10 +13,10 @@ use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::entries;
 use crate::cli::output::{Format, Label, Line, Stop};
-use crate::cli::trace::{Filter, Place, Viewer};
+use crate::cli::trace::{Place, Viewer};
 use crate::cli::views;
 use crate::host::ToolHost;
-use crate::model::traffic::Direction;
+use crate::model::traffic::{Direction, Filter};
 use crate::model::{Fault, ServerState, ServerStatus};
 use crate::util::units::show_duration;
 

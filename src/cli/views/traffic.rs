@@ -136,20 +136,16 @@ fn first(text: &str, look: Look) -> String {
 }
 
 fn named(glance: &Glance) -> (Label, String) {
-    match glance {
-        Glance::Request { id, method } => (Label::Heading, format!("{method} #{}", number(id))),
-        Glance::Answer { id, error, .. } => {
-            let what = if *error { "error" } else { "result" };
-            let label = if *error { Label::Error } else { Label::Good };
-            (label, format!("{what} #{}", number(id)))
-        }
-        Glance::Notification { method } => (Label::Heading, method.clone()),
-        Glance::Unknown => (Label::Error, "not a message".to_owned()),
-    }
-}
-
-fn number(id: &serde_json::Value) -> String {
-    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
+    let label = match glance {
+        Glance::Request { .. } | Glance::Notification { .. } => Label::Heading,
+        Glance::Answer { error: false, .. } => Label::Good,
+        Glance::Answer { error: true, .. } | Glance::Unknown => Label::Error,
+    };
+    let what = match glance.number() {
+        Some(number) => format!("{} #{number}", glance.word()),
+        None => glance.word().to_owned(),
+    };
+    (label, what)
 }
 
 /// The lines of a message: laid out when it is JSON of sensible size, as it is otherwise.

@@ -119,7 +119,7 @@ impl ToolHost {
         Ok((server, query))
     }
 
-    pub(super) fn unknown_server(&self, name: &str) -> Fault {
+    pub(in crate::host) fn unknown_server(&self, name: &str) -> Fault {
         let known = self.members.iter().filter_map(|member| member.server.as_deref());
         let fault = Fault::usage(format!("unknown server '{name}'"));
         match naming::nearest(name, known) {

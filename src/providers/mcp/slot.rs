@@ -87,6 +87,12 @@ impl Slot {
         self.failure = Some((Instant::now(), fault));
     }
 
+    /// Forgets what keeps a start from being made at once: a person wants it now.
+    pub fn forgive(&mut self) {
+        self.failure = None;
+        self.starts.clear();
+    }
+
     /// Empties the slot.
     pub fn take(&mut self) -> Option<Arc<Connection>> {
         self.connection.take()
@@ -115,6 +121,18 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(slot.may_start(true, true).unwrap(), Instant::now());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_person_who_wants_it_now_waits_for_nothing() {
+        let mut slot = Slot::default();
+        for _ in 0..STARTS {
+            assert!(slot.may_start(true, false).is_ok());
+        }
+        slot.failed(Fault::unreachable("exited with 1"));
+        assert!(slot.may_start(true, false).is_err());
+        slot.forgive();
+        assert_eq!(slot.may_start(true, false).unwrap(), Instant::now());
     }
 
     #[tokio::test(start_paused = true)]

@@ -100,4 +100,10 @@ impl Server for McpProvider {
         }
         self.status()
     }
+
+    async fn restart(&self) -> ServerStatus {
+        self.close().await;
+        self.slot.lock().await.forgive();
+        self.check().await
+    }
 }

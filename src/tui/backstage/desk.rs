@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::model::{EventSink, Inbox, Question, Reply, TrafficSink};
+use crate::tui::event::wire::Seen;
 use crate::tui::event::{AskId, AskedApproval, Event};
 
 /// Where people are asked: questions wait here for their answers.
@@ -43,7 +44,7 @@ impl Desk {
     /// A sink for what crosses the wires. When the console cannot keep up, it is lost.
     pub fn traffic(&self) -> TrafficSink {
         let desk = self.clone();
-        TrafficSink::new(move |traffic| desk.tell(Event::Traffic(Box::new(traffic))))
+        TrafficSink::new(move |traffic| desk.tell(Event::Traffic(Box::new(Seen::of(traffic)))))
     }
 
     /// How many events were lost until now.

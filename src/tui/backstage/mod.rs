@@ -8,8 +8,10 @@ mod files;
 mod history;
 mod memory;
 mod offers;
+mod servers;
 mod stats;
 mod tools;
+mod trace;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::editor::Editor;
-use super::event::{Effect, Event, RunId};
+use super::event::{Effect, Event, RunId, trace::Wish as TraceWish};
 use super::memory::Memory;
 use crate::host::arguments::unknown_keys;
 use crate::host::request::{Arguments, CallRequest, Reach};
@@ -146,6 +148,13 @@ impl Backstage {
             Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => self.offers(wish),
+            Effect::Servers(wish) => {
+                drop(tokio::spawn(servers::perform(host, wish, self.send.clone())))
+            }
+            Effect::Trace(TraceWish::Export { path, tape }) => {
+                let path = self.around.cwd.join(path);
+                self.tell(async move { trace::write(path, tape).await });
+            }
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { files::write(path, text.as_bytes()).await });
@@ -162,10 +171,7 @@ impl Backstage {
 
     fn list(&self, reach: Reach, servers: Vec<String>) {
         let host = Arc::clone(&self.around.host);
-        self.tell(async move {
-            let catalogue = Box::new(host.catalogue(&reach).await);
-            Event::Listed { servers, catalogue }
-        });
+        self.tell(async move { listed(&host, reach, servers).await });
     }
 
     fn tell(&self, work: impl Future<Output = Event> + Send + 'static) {
@@ -176,4 +182,10 @@ impl Backstage {
             let _unheard = send.send(event).await;
         });
     }
+}
+
+/// What is offered, as far as `reach` goes.
+async fn listed(host: &ToolHost, reach: Reach, servers: Vec<String>) -> Event {
+    let catalogue = Box::new(host.catalogue(&reach).await);
+    Event::Listed { servers, catalogue }
 }

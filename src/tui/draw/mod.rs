@@ -17,6 +17,7 @@ mod inbox;
 mod offers;
 mod overlay;
 mod page;
+mod pages;
 mod palette;
 mod pane;
 mod result;

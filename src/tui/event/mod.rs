@@ -7,8 +7,11 @@ pub mod bench;
 pub mod history;
 pub mod memory;
 pub mod offers;
+pub mod servers;
 pub mod stats;
 pub mod tools;
+pub mod trace;
+pub mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +23,7 @@ use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
-    CallId, Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition, Traffic,
+    CallId, Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition,
 };
 
 use super::keys::Key;
@@ -35,7 +38,7 @@ pub enum Event {
     /// The host tells what happens.
     Host(crate::model::Event),
     /// Something crossed the wire of a server.
-    Traffic(Box<Traffic>),
+    Traffic(Box<wire::Seen>),
     /// So many events were lost until now, because more came than could be taken in.
     Lost(u64),
     /// A list was asked for and came: of everything local and declared, or of these servers.
@@ -224,6 +227,10 @@ pub enum Effect {
     History(history::Wish),
     /// What the resources and prompts want done.
     Offers(offers::Wish),
+    /// What the servers' view wants done.
+    Servers(servers::Wish),
+    /// What the trace wants done.
+    Trace(trace::Wish),
     /// Write a file that was not there before; relative to where the console was opened.
     Write {
         /// Its name.
@@ -273,6 +280,8 @@ pub enum Errand {
     ShowTools(String),
     /// Show the wire of a server.
     ShowTrace(String),
+    /// Show what crossed the wires for a call.
+    ShowCall(CallId),
     /// Show the calls of the past of a tool.
     ShowHistory(String),
 }

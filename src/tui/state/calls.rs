@@ -138,6 +138,20 @@ impl Calls {
         self.all.iter().rev().filter(|call| call.outcome.is_none())
     }
 
+    /// How many calls that were answered by a server ended, and how many of them failed; of those
+    /// that are remembered.
+    pub fn tally(&self, server: &str) -> (usize, usize) {
+        let failed = |outcome: &Outcome| match outcome {
+            Ok(done) if done.definition.name.component() == Some(server) => {
+                Some(done.fault().is_some())
+            }
+            Err(fault) if fault.server_name() == Some(server) => Some(true),
+            _ => None,
+        };
+        let ended = self.all.iter().filter_map(|call| failed(call.outcome.as_ref()?));
+        ended.fold((0, 0), |(all, bad), failed| (all + 1, bad + usize::from(failed)))
+    }
+
     /// The newest one of a tool.
     pub fn newest_of(&self, tool: &str) -> Option<&Call> {
         self.all.iter().rev().find(|call| call.tool == tool)

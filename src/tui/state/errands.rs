@@ -44,14 +44,20 @@ impl State {
                 self.tools.find(&format!("src:{server} "));
                 effects
             }
+            Errand::ShowTrace(server) => self.show_trace(&format!("srv:={server} ")),
+            Errand::ShowCall(call) => self.show_trace(&format!("call:{} ", call.0)),
             // These views take it up when they know what to do with it.
             Errand::Bench { .. } => self.show(View::Bench),
-            Errand::ShowTrace(_) => self.show(View::Trace),
             Errand::ShowHistory(tool) => {
                 self.history.look_for(&tool);
                 self.show(View::History)
             }
         }
+    }
+
+    fn show_trace(&mut self, words: &str) -> Vec<Effect> {
+        self.trace.find(words);
+        self.show(View::Trace)
     }
 
     /// Shows a view.

@@ -36,6 +36,8 @@ mod windows;
 
 #[cfg(test)]
 pub(super) mod tests;
+#[cfg(test)]
+pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
 use super::event::Effect;
 use super::keys::When;
@@ -58,14 +60,14 @@ pub use offers::{
 };
 pub use page::{Laid, Page, Piece};
 pub use palette::{Command, Entry, PaletteWindow};
-pub use servers::Servers;
+pub use servers::{Advertised, DriftLine, Facet, Past, Servers};
 pub use shell::{Message, Overlay, Shell};
 pub use side::{Portrait, Side};
 pub use stage::Stage;
 pub use stats::{Column, Stats};
 pub use text::Text;
 pub use tools::Tools;
-pub use trace::Trace;
+pub use trace::{Item as TraceItem, Part, Side as FrameSide, Trace, What};
 pub use tree::{Node, Tree};
 pub use view::{Pane, View};
 pub use viewer::{Face, Viewer};

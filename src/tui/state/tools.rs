@@ -2,7 +2,7 @@
 
 use super::viewer::Face;
 use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
-use crate::model::JsonObject;
+use crate::model::{JsonObject, Origin, Source};
 use crate::tui::event::tools::{News, Wish};
 use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
@@ -66,6 +66,7 @@ impl Stage for Tools {
                 self.viewer.tree.fold();
             }
             Action::Open => self.fill(shell),
+            Action::ShowTrace => return Some(self.wire(shell)),
             Action::Back => return self.back(shell),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
@@ -287,6 +288,21 @@ impl Tools {
         };
         shell.say("copied as a command");
         vec![Effect::Copy(line)]
+    }
+
+    /// Shows the wire of the newest call of the chosen tool, or of its server.
+    fn wire(&self, shell: &mut Shell) -> Vec<Effect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let call = shell.calls.newest_of(&row.name).and_then(|call| call.id.clone());
+        let errand = match (&row.tool.origin, row.tool.source, call) {
+            (_, Source::Mcp, Some(call)) => Errand::ShowCall(call),
+            (Origin::Server(server), _, _) => Errand::ShowTrace(server.clone()),
+            _ => {
+                shell.say(format!("{} has no wire: it runs here", row.name));
+                return Vec::new();
+            }
+        };
+        vec![Effect::Go(errand)]
     }
 
     fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {

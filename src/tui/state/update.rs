@@ -42,7 +42,7 @@ impl State {
                 return stage.tick(shell);
             }
             Event::Host(event) => return self.heard(&event),
-            Event::Traffic(_traffic) => {}
+            Event::Traffic(seen) => self.trace.take(*seen),
             Event::Lost(lost) => self.shell.lost = lost,
             Event::Listed { servers, catalogue } => return self.listed(&servers, *catalogue),
             Event::Servers(statuses) => {
@@ -107,22 +107,16 @@ impl State {
             }
             Told::Notice { origin, text } => self.shell.say(format!("{origin}: {text}")),
             Told::Warning { text } => self.shell.say_bad(text),
+            Told::Log { origin, level, text } => {
+                self.trace.logged(origin, self.shell.now, &level.0, text);
+            }
             _ => {}
         }
         Vec::new()
     }
 
     fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<Effect> {
-        for listing in &catalogue.servers {
-            match &listing.fault {
-                Some(fault) => {
-                    self.servers.faults.insert(listing.name.clone(), fault.clone());
-                }
-                None => {
-                    self.servers.faults.remove(&listing.name);
-                }
-            }
-        }
+        self.servers.listed(servers, &catalogue);
         self.tools.catalogue.take(servers, catalogue);
         vec![Effect::LookAtServers]
     }

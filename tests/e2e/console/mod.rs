@@ -6,7 +6,9 @@ mod history;
 mod hostile;
 mod inbox;
 mod offers;
+mod servers;
 mod shell;
+mod trace;
 
 use crate::support::{Fixture, Place, Sandbox};
 

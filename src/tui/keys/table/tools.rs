@@ -1,6 +1,6 @@
 //! Keys in the list of tools, and beside it.
 
-use super::{Place, also, shown};
+use super::{Place, also, quiet, shown};
 use crate::tui::keys::{Action, Key, When};
 
 pub(super) const TOOLS: Place = Place {
@@ -41,6 +41,7 @@ pub(super) const TOOLS: Place = Place {
         ),
         shown(Key::Char('E'), Action::Export, "save", "write the result that is shown to a file"),
         shown(Key::Char('s'), Action::Sort, "sort", "another order"),
+        quiet(Key::Char('T'), Action::ShowTrace, "show the wire of its newest call"),
         shown(Key::Char('u'), Action::Refresh, "list again", "list the tools of all sources again"),
     ],
 };

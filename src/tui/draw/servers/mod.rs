@@ -1,0 +1,39 @@
+//! The servers, and how the chosen one is.
+
+mod health;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use crate::model::{Circuit, ServerState, ServerStatus};
+use crate::tui::theme::Meaning;
+use crate::util::units::show_duration;
+
+pub(super) use health::health;
+pub(super) use table::list;
+
+/// How a server is, in a word or two.
+fn state_of(server: &ServerStatus) -> (String, Meaning) {
+    let meaning = match server.state {
+        ServerState::Ready => Meaning::Good,
+        ServerState::Failed(_) => Meaning::Bad,
+        ServerState::Starting => Meaning::Doubt,
+        ServerState::Idle | ServerState::Closed => Meaning::Dim,
+    };
+    match server.circuit {
+        Circuit::Open { left } => (format!("rests {}", show_duration(left)), Meaning::Bad),
+        Circuit::Closed | Circuit::HalfOpen => (server.state.as_str().to_owned(), meaning),
+    }
+}
+
+/// A time that goes on: `41:07`, `1:02:33`.
+fn clock(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}

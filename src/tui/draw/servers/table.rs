@@ -1,0 +1,191 @@
+//! The list of servers.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use super::{clock, state_of};
+use crate::model::ServerStatus;
+use crate::tui::draw::pane;
+use crate::tui::draw::words::Words;
+use crate::tui::state::{Pane, State};
+use crate::tui::theme::Meaning;
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// A column: its title, how wide it is, and how soon it is left out where there is no room.
+struct Column {
+    title: &'static str,
+    width: usize,
+    rank: u8,
+    cell: fn(&State, &ServerStatus) -> String,
+}
+
+/// What stands behind name and state; the last one takes what is left.
+const COLUMNS: [Column; 8] = [
+    Column { title: "TRANSPORT", width: 10, rank: 4, cell: |_, s| s.transport.to_owned() },
+    Column {
+        title: "PROTOCOL",
+        width: 11,
+        rank: 5,
+        cell: |_, server| server.protocol.clone().unwrap_or_else(none),
+    },
+    Column { title: "TOOLS", width: 8, rank: 7, cell: tools },
+    Column { title: "PING p50/p95", width: 16, rank: 2, cell: pings },
+    Column { title: "CALLS", width: 6, rank: 6, cell: |state, server| calls(state, server).0 },
+    Column { title: "ERR%", width: 6, rank: 3, cell: |state, server| calls(state, server).1 },
+    Column {
+        title: "RESTARTS",
+        width: 9,
+        rank: 1,
+        cell: |_, server| server.starts.saturating_sub(1).to_string(),
+    },
+    Column {
+        title: "UP",
+        width: 9,
+        rank: 3,
+        cell: |_, server| server.uptime.map_or_else(none, clock),
+    },
+];
+
+/// The least width of what stands last: the process or the address.
+const LAST: usize = 8;
+const STATE: usize = 11;
+
+pub(in crate::tui::draw) fn list(
+    frame: &mut Frame<'_>,
+    words: &Words<'_>,
+    state: &State,
+    area: Rect,
+) {
+    let servers = &state.servers;
+    let focused = state.shell.focus == Pane::Servers;
+    let title = format!("Servers {}", servers.rows.len());
+    let inner = pane::open(frame, words, area, &title, focused);
+    if servers.rows.is_empty() {
+        let said = "no servers; mcp.yaml names them";
+        return frame.render_widget(words.line(Meaning::Dim, said), inner);
+    }
+    let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let width = usize::from(inner.width);
+    let name = if width >= 100 { 16 } else { 14 };
+    let columns = fitting(width.saturating_sub(2 + name + STATE + LAST));
+    frame.render_widget(words.line(Meaning::Dim, heading(name, &columns)), head);
+    let height = usize::from(rows.height);
+    let first = servers.list.first(height, servers.rows.len());
+    for (at, server) in servers.rows.iter().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let mark = match (at == servers.list.chosen(), focused) {
+            (true, true) => Some(Meaning::Chosen),
+            (true, false) => Some(Meaning::Marked),
+            _ => None,
+        };
+        let line = row(words, state, server, name, &columns, mark);
+        frame.render_widget(line, Rect { y, height: 1, ..rows });
+    }
+}
+
+/// The columns that fit in so many cells; those of the least rank are left out first.
+fn fitting(mut room: usize) -> Vec<&'static Column> {
+    let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
+    by_rank.sort_by_key(|column| std::cmp::Reverse(column.rank));
+    by_rank.retain(|column| {
+        let fits = column.width <= room;
+        room -= if fits { column.width } else { 0 };
+        fits
+    });
+    let kept = |column: &&Column| by_rank.iter().any(|kept| kept.title == column.title);
+    COLUMNS.iter().filter(kept).collect()
+}
+
+fn heading(name: usize, columns: &[&Column]) -> String {
+    let mut line = format!("  {:<name$}{:<STATE$}", "NAME", "STATE");
+    for column in columns {
+        line.push_str(&format!("{:<width$}", column.title, width = column.width));
+    }
+    line + "PID/URL"
+}
+
+/// One server; why it is out of service stands in its row.
+fn row(
+    words: &Words<'_>,
+    state: &State,
+    server: &ServerStatus,
+    name: usize,
+    columns: &[&Column],
+    mark: Option<Meaning>,
+) -> Line<'static> {
+    let pointer = if mark.is_some() { words.theme.pointer() } else { "  " };
+    let (word, meaning) = state_of(server);
+    let named = format!("{pointer}{}", padded(&server.name, name));
+    let mut spans = vec![
+        words.span(mark.unwrap_or(Meaning::Plain), named),
+        words.span(meaning, padded(&word, STATE)),
+    ];
+    match state.servers.fault(server) {
+        Some(fault) => {
+            let kind = fault.kind().as_str();
+            spans.push(words.span(Meaning::Bad, format!("{kind}: {}", fault.message())));
+        }
+        None => {
+            let mut facts = String::new();
+            for column in columns {
+                facts.push_str(&padded(&(column.cell)(state, server), column.width));
+            }
+            let process = server.pid.map(|pid| pid.to_string());
+            facts.push_str(&process.unwrap_or_else(|| address(&server.endpoint)));
+            spans.push(words.span(Meaning::Plain, facts));
+        }
+    }
+    Line::from(spans)
+}
+
+/// Of an address what tells it from others.
+fn address(endpoint: &str) -> String {
+    endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// How many, how many of them are not what was declared (`~`), and whether all ask (`A`).
+fn tools(state: &State, server: &ServerStatus) -> String {
+    let advertised = state.servers.advertised(&server.name);
+    let mut said = server.tools.map_or_else(none, |count| count.to_string());
+    if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
+        said.push_str(&format!(" ~{count}"));
+    }
+    if advertised.is_some_and(|advertised| advertised.asks_always) {
+        said.push_str(" A");
+    }
+    said
+}
+
+fn pings(state: &State, server: &ServerStatus) -> String {
+    let past = state.servers.past(&server.name);
+    let within = |percent| past?.ping_within(percent);
+    match (within(50), within(95)) {
+        (Some(half), Some(most)) => format!("{}/{}", show_duration(half), show_duration(most)),
+        _ => none(),
+    }
+}
+
+/// How many calls were made here, and how many of a hundred failed.
+fn calls(state: &State, server: &ServerStatus) -> (String, String) {
+    let (all, failed) = state.shell.calls.tally(&server.name);
+    let rate = match all {
+        0 => none(),
+        // Never more calls than are remembered.
+        all => format!("{}.{}", failed * 100 / all, failed * 1000 / all % 10),
+    };
+    (all.to_string(), rate)
+}
+
+/// A text in so many cells, with a space behind it.
+fn padded(said: &str, width: usize) -> String {
+    let safe = text::safe_line(said);
+    let cut = text::cut(&safe, width.saturating_sub(1));
+    let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
+    format!("{cut}{pad}")
+}

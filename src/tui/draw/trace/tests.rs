@@ -1,0 +1,77 @@
+//! What the trace looks like, at the sizes it is made for.
+
+use bytes::Bytes;
+
+use crate::model::traffic::{Direction, Glance, Passed};
+use crate::tui::draw::tests::{ASCII, picture};
+use crate::tui::event::{Event, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::State;
+use crate::tui::state::trace_tests::{AT, crossed, sample};
+use crate::tui::theme::Theme;
+use crate::util::daytime;
+
+fn sized(width: u16, height: u16, keys: &str) -> State {
+    let mut state = sample();
+    state.update(Event::Input(Input::Resize { width, height }));
+    for c in keys.chars() {
+        let key = if c == '\r' { Key::Enter } else { Key::Char(c) };
+        state.update(Event::Input(Input::Key(key)));
+    }
+    state
+}
+
+/// A picture in which it is the same time everywhere.
+fn timed(state: &State, theme: Theme) -> String {
+    let seen = picture(state, theme).replace(&daytime::exact(AT), "14:03:21.118");
+    seen.replace(&daytime::short(AT), "14:03:21")
+}
+
+#[test]
+fn the_trace_in_120_by_40() {
+    insta::assert_snapshot!(timed(&sized(120, 40, "gj\r"), ASCII));
+}
+
+#[test]
+fn the_trace_in_80_by_24() {
+    insta::assert_snapshot!(timed(&sized(80, 24, "/srv:web"), Theme::default()));
+}
+
+#[test]
+fn the_trace_in_60_by_16() {
+    insta::assert_snapshot!(timed(&sized(60, 16, ""), ASCII));
+}
+
+#[test]
+fn the_trace_in_40_by_10() {
+    insta::assert_snapshot!(timed(&sized(40, 10, " "), Theme::default()));
+}
+
+#[test]
+fn what_crosses_a_wire_steers_nothing() {
+    let evil = "\u{1b}[2J\u{9b}31m\u{202e}evil\u{1b}]0;title\u{7}";
+    let mut state = sized(120, 40, "");
+    let glance = Glance::Request { id: evil.into(), method: evil.to_owned() };
+    for what in [
+        Passed::Stderr(evil.to_owned()),
+        Passed::Head {
+            direction: Direction::Received,
+            line: evil.to_owned(),
+            headers: vec![(evil.to_owned(), evil.to_owned())],
+            latency: None,
+        },
+        Passed::Message {
+            direction: Direction::Received,
+            bytes: Bytes::copy_from_slice(evil.as_bytes()),
+            glance,
+            latency: None,
+        },
+    ] {
+        state.update(crossed(evil, what));
+        state.update(Event::Tick(AT));
+        let seen = picture(&state, Theme::default());
+        assert!(seen.contains("␛[2J⟨U+009B⟩31m⟨U+202E⟩evil"), "{seen}");
+        assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+        assert!(!seen.contains('\u{202e}'));
+    }
+}

@@ -1,0 +1,195 @@
+//! The servers without a terminal: what their keys ask for, what is remembered of them.
+
+use serde_json::json;
+
+use super::*;
+use crate::catalogue::ServerListing;
+use crate::model::{Circuit, Era, LogLevel, PastFault, ToolStatus};
+use crate::tui::event::{Event as Heard, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::tests::tool;
+use crate::tui::state::{State, View};
+
+/// The time in these tests.
+pub(in crate::tui) const NOW: Duration = Duration::from_secs(1_795_304_776);
+
+/// A server that is ready.
+pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
+    ServerStatus {
+        name: name.to_owned(),
+        description: None,
+        state: ServerState::Ready,
+        transport: "stdio",
+        endpoint: format!("mcp-{name} --stdio"),
+        confinement: Vec::new(),
+        era: Some(Era::Legacy),
+        protocol: Some("2025-11-25".to_owned()),
+        supported_versions: Vec::new(),
+        server_info: Some(json!({ "name": format!("mcp-{name}"), "version": "1.4.2" })),
+        capabilities: Some(json!({ "tools": { "listChanged": true }, "logging": {} })),
+        instructions: Some("Search first.\u{1b}[2J".to_owned()),
+        pid: Some(4121),
+        memory: Some(31 << 20),
+        connect: Some(Duration::from_millis(38)),
+        ping: Some(Duration::from_micros(300)),
+        tools: Some(3),
+        resources: None,
+        prompts: None,
+        starts: 1,
+        uptime: Some(Duration::from_secs(2_467)),
+        last_error: None,
+        weight: None,
+        circuit: Circuit::Closed,
+        warnings: Vec::new(),
+        stderr_tail: vec!["listening".to_owned(), "\u{1b}[31mreloaded config".to_owned()],
+    }
+}
+
+fn dead(name: &str) -> ServerStatus {
+    let fault = Fault::unreachable("connection refused").server(name).hint("start it");
+    ServerStatus {
+        state: ServerState::Failed(fault.clone()),
+        transport: "http",
+        endpoint: "http://127.0.0.1:8002/mcp".to_owned(),
+        protocol: None,
+        era: None,
+        server_info: None,
+        capabilities: None,
+        instructions: None,
+        pid: None,
+        memory: None,
+        connect: None,
+        ping: None,
+        tools: None,
+        starts: 3,
+        uptime: None,
+        last_error: Some(PastFault { at: NOW, fault }),
+        circuit: Circuit::Open { left: Duration::from_secs(4) },
+        stderr_tail: Vec::new(),
+        ..ready(name)
+    }
+}
+
+fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> Heard {
+    let listing = |name: &str| ServerListing { name: name.to_owned(), fault: None, partial: false };
+    let catalogue = Listed {
+        tools: tools.into_iter().map(Into::into).collect(),
+        servers: ["files", "web"].into_iter().map(listing).collect(),
+        ..Listed::default()
+    };
+    let servers = servers.iter().map(|name| (*name).to_owned()).collect();
+    Heard::Listed { servers, catalogue: Box::new(catalogue) }
+}
+
+/// One server that is ready and differs from what is declared of it, and one that is dead.
+pub(in crate::tui) fn sample() -> State {
+    let mut state = State::new((120, 40));
+    let of = |name: &str, said: &str, status: ToolStatus| {
+        let mut tool = tool(name, json!({ "type": "object" }));
+        (tool.description, tool.status) = (Some(said.to_owned()), status);
+        tool
+    };
+    use ToolStatus::{Declared, Drifted, Live, Unavailable};
+    state.update(Heard::Servers(vec![ready("files"), dead("web")]));
+    let declared =
+        ["files-read", "files-move", "files-chmod"].map(|name| of(name, "as declared", Declared));
+    state.update(listed(&[], declared.to_vec()));
+    let live = vec![
+        of("files-read", "as declared", Live),
+        of("files-move", "otherwise", Drifted),
+        of("files-stat", "new", Live),
+        of("files-chmod", "as declared", Unavailable),
+    ];
+    state.update(listed(&["files"], live));
+    state.update(Heard::Tick(NOW));
+    state.update(Heard::Host(Event::Log {
+        origin: "files".to_owned(),
+        level: LogLevel("info".to_owned()),
+        text: "two files are open".to_owned(),
+    }));
+    state.update(Heard::Input(Input::Key(Key::Char('2'))));
+    state.update(Heard::Tick(NOW));
+    state
+}
+
+fn press(state: &mut State, key: char) -> Vec<Effect> {
+    let key = if key == '\r' { Key::Enter } else { Key::Char(key) };
+    state.update(Heard::Input(Input::Key(key)))
+}
+
+#[test]
+fn each_key_asks_for_what_it_says() {
+    let name = || "files".to_owned();
+    let check = || vec![Effect::CheckServer(name()), Effect::ListServer(name())];
+    for (key, wanted) in [
+        ('\r', check()),
+        ('c', check()),
+        ('P', check()),
+        ('R', vec![Effect::Servers(Wish::Restart(name()))]),
+        ('x', vec![Effect::Servers(Wish::Stop(name()))]),
+        ('L', vec![Effect::Servers(Wish::LogLevel { server: name(), level: "debug" })]),
+        ('l', vec![]),
+        ('d', vec![]),
+    ] {
+        assert_eq!(press(&mut sample(), key), wanted, "{key}");
+    }
+    for (key, view) in [('t', View::Tools), ('T', View::Trace)] {
+        let mut state = sample();
+        press(&mut state, key);
+        assert_eq!(state.shell.view, view);
+    }
+    let mut state = sample();
+    press(&mut state, '\t');
+    state.update(Heard::Input(Input::Key(Key::Tab)));
+    press(&mut state, '\r');
+    assert_eq!((state.shell.view, state.trace.filter.text()), (View::Trace, "srv:=files "));
+}
+
+#[test]
+fn the_log_level_goes_round() {
+    let mut state = sample();
+    let mut levels = Vec::new();
+    for _ in 0..=LOG_LEVELS.len() {
+        match press(&mut state, 'L').as_slice() {
+            [Effect::Servers(Wish::LogLevel { level, .. })] => levels.push(*level),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((&levels[..8], levels[8]), (&LOG_LEVELS[..], "debug"));
+}
+
+#[test]
+fn how_servers_are_is_looked_up_every_two_seconds_while_they_are_shown() {
+    let mut state = sample();
+    let mut looks = 0;
+    for quarter in 1..=16 {
+        let effects = state.update(Heard::Tick(NOW + Duration::from_millis(250 * quarter)));
+        looks += effects.iter().filter(|effect| **effect == Effect::LookAtServers).count();
+    }
+    assert_eq!(looks, 2);
+    press(&mut state, '1');
+    assert_eq!(state.update(Heard::Tick(NOW + Duration::from_secs(60))), []);
+}
+
+#[test]
+fn a_state_that_is_told_stands_in_its_row_at_once() {
+    let mut state = sample();
+    let fault = Fault::unreachable("killed by signal 9").server("files");
+    let told = Event::Server { server: "files".into(), state: ServerState::Failed(fault) };
+    assert_eq!(state.update(Heard::Host(told)), [Effect::LookAtServers]);
+    let row = state.servers.chosen().unwrap();
+    assert_eq!(state.servers.fault(row).unwrap().message(), "killed by signal 9");
+}
+
+#[test]
+fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
+    let mut state = sample();
+    for micros in [300, 900, 900] {
+        let ping = Some(Duration::from_micros(micros));
+        state.update(Heard::Servers(vec![ServerStatus { ping, ..ready("files") }]));
+    }
+    let past = state.servers.past("files").unwrap();
+    assert_eq!((past.pings.len(), past.log.len()), (2, 1));
+    assert!(state.servers.past("web").unwrap().pings.is_empty());
+    assert_eq!(state.servers.advertised("files").unwrap().count, 2);
+}

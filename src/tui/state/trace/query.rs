@@ -1,0 +1,87 @@
+//! Which lines of the trace are shown.
+
+use super::item::{Item, What};
+use crate::model::traffic::{Direction, Filter};
+
+/// What is searched for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    servers: Vec<String>,
+    wire: Filter,
+    call: Option<String>,
+    error: Option<bool>,
+    words: Vec<String>,
+    without: Vec<String>,
+}
+
+impl Query {
+    /// Reads `srv:files method:tools/* way:sent error:yes call:ID words !unwanted`, in any order.
+    /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
+    pub fn of(text: &str) -> Self {
+        let mut query = Self::default();
+        for word in text.split_whitespace() {
+            match word.split_once(':') {
+                Some(("srv" | "method" | "way" | "error" | "call", "")) => {}
+                Some(("srv", server)) => query.servers.push(server.to_lowercase()),
+                // A method that is still being written is found by its beginning.
+                Some(("method", method)) => query.wire.methods.push(format!("{method}*")),
+                Some(("way", way)) => query.wire.only = direction(way),
+                Some(("error", answer)) => query.error = Some(!answer.starts_with('n')),
+                Some(("call", call)) => query.call = Some(call.to_owned()),
+                _ => match word.strip_prefix('!') {
+                    Some("") => {}
+                    Some(unwanted) => query.without.push(unwanted.to_owned()),
+                    None => query.words.push(word.to_owned()),
+                },
+            }
+        }
+        query
+    }
+
+    /// Whether a line is shown.
+    pub fn admits(&self, item: &Item) -> bool {
+        let passes = match &item.what {
+            What::Wire(passed) => self.wire.takes(passed),
+            What::Log { .. } => {
+                self.wire.methods.is_empty() && self.wire.only != Some(Direction::Sent)
+            }
+        };
+        passes
+            && self.is_of_server(&item.server)
+            && self.error.is_none_or(|error| error == item.is_bad)
+            && self
+                .call
+                .as_ref()
+                .is_none_or(|call| item.call.as_ref().is_some_and(|own| own.0.starts_with(call)))
+            && self.words.iter().all(|word| holds(item, word))
+            && !self.without.iter().any(|word| holds(item, word))
+    }
+
+    fn is_of_server(&self, server: &str) -> bool {
+        let server = server.to_lowercase();
+        self.servers.is_empty()
+            || self.servers.iter().any(|wanted| match wanted.strip_prefix('=') {
+                Some(exactly) => server == exactly,
+                None => server.contains(wanted),
+            })
+    }
+}
+
+/// `sent` and `received`, and as much of them as was written.
+fn direction(word: &str) -> Option<Direction> {
+    [("sent", Direction::Sent), ("received", Direction::Received)]
+        .into_iter()
+        .find(|(whole, _)| whole.starts_with(word))
+        .map(|(_, direction)| direction)
+}
+
+/// Whether a line holds a word, small or large.
+fn holds(item: &Item, word: &str) -> bool {
+    let glance = item.glance();
+    let said = glance.map_or("", |glance| glance.word());
+    let method = glance.and_then(|glance| glance.method()).unwrap_or_default();
+    [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), said.as_bytes()]
+        .into_iter()
+        .chain([method.as_bytes()])
+        .any(|text| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
+}

@@ -1,0 +1,135 @@
+//! The newest lines, within bounds, and which answer belongs to which request.
+//!
+//! Owns: the bounds. Each line has a number that it keeps while older ones go.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::item::{Item, What};
+use crate::model::traffic::{Direction, Glance, Passed};
+
+/// How many lines are kept.
+pub const ITEMS: usize = 10_000;
+/// How many bytes they take at most, about.
+pub const BYTES: usize = 32 * 1024 * 1024;
+
+/// The newest lines.
+#[derive(Debug, Default)]
+pub struct Ring {
+    items: VecDeque<Item>,
+    /// The number of the oldest one.
+    first: u64,
+    bytes: usize,
+    /// Requests that wait for their answers, by server.
+    open: HashMap<String, HashMap<(Way, String), u64>>,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Way {
+    We,
+    Server,
+}
+
+impl Ring {
+    /// Takes in a line; gives its number.
+    pub fn push(&mut self, mut item: Item) -> u64 {
+        let number = self.end();
+        item.pair = self.pair(&item, number);
+        if let Some(pair) = item.pair.and_then(|pair| self.get_mut(pair)) {
+            pair.pair = Some(number);
+        }
+        self.bytes += item.weight();
+        self.items.push_back(item);
+        while self.items.len() > ITEMS || self.bytes > BYTES {
+            self.drop_oldest();
+        }
+        number
+    }
+
+    /// The line of this number, while it is there.
+    pub fn get(&self, number: u64) -> Option<&Item> {
+        self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The number of the oldest line.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number that the next line will have.
+    pub fn end(&self) -> u64 {
+        self.first + self.items.len() as u64
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// How many bytes they take, about.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All of them with their numbers, the oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Item)> + '_ {
+        let number = |at: usize| self.first + at as u64;
+        self.items.iter().enumerate().map(move |(at, item)| (number(at), item))
+    }
+
+    /// Takes all of them out. Numbers go on.
+    pub fn take(&mut self) -> VecDeque<Item> {
+        self.first = self.end();
+        self.bytes = 0;
+        self.open.clear();
+        std::mem::take(&mut self.items)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Item> {
+        self.items.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(item) = self.items.pop_front() else { return };
+        let number = self.first;
+        self.first += 1;
+        self.bytes = self.bytes.saturating_sub(item.weight());
+        if let Some((way, id)) = key(&item)
+            && let Some(open) = self.open.get_mut(&item.server)
+            && open.get(&(way, id.clone())) == Some(&number)
+        {
+            open.remove(&(way, id));
+        }
+    }
+
+    /// The request that an answer belongs to; remembers requests.
+    fn pair(&mut self, item: &Item, number: u64) -> Option<u64> {
+        if let What::Wire(Passed::Opened(_)) = &item.what {
+            // Identities begin anew with each connection.
+            self.open.remove(&item.server);
+        }
+        let key = key(item)?;
+        if item.is_request() {
+            self.open.entry(item.server.clone()).or_default().insert(key, number);
+            return None;
+        }
+        let found = self.open.get_mut(&item.server)?.remove(&key);
+        found.filter(|number| *number >= self.first)
+    }
+}
+
+/// Who asked, and under which identity.
+fn key(item: &Item) -> Option<(Way, String)> {
+    let What::Wire(Passed::Message { direction, glance, .. }) = &item.what else { return None };
+    let (id, is_answer) = match glance {
+        Glance::Request { id, .. } => (id, false),
+        Glance::Answer { id, .. } => (id, true),
+        Glance::Notification { .. } | Glance::Unknown => return None,
+    };
+    let way = match (direction, is_answer) {
+        (Direction::Sent, false) | (Direction::Received, true) => Way::We,
+        (Direction::Received, false) | (Direction::Sent, true) => Way::Server,
+    };
+    Some((way, id.to_string()))
+}
