@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
-use crate::model::{EventSink, Inbox, Question, Reply, TrafficSink};
+use crate::model::{EventSink, Inbox, Question, Reply, Shutter, TrafficSink};
 use crate::tui::event::{AskId, AskedApproval, Event};
 
 /// Where people are asked: questions wait here for their answers.
@@ -20,6 +20,7 @@ pub struct Desk {
     next: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
     waiting: Arc<Mutex<Waiting>>,
+    shutter: Shutter,
 }
 
 #[derive(Default)]
@@ -31,7 +32,13 @@ struct Waiting {
 impl Desk {
     /// A desk that tells of questions here.
     pub fn new(send: mpsc::Sender<Event>) -> Self {
-        Self { send, next: Arc::default(), lost: Arc::default(), waiting: Arc::default() }
+        Self {
+            send,
+            next: Arc::default(),
+            lost: Arc::default(),
+            waiting: Arc::default(),
+            shutter: Shutter::default(),
+        }
     }
 
     /// A sink for what the host tells. When the console cannot keep up, it is lost.
@@ -43,7 +50,14 @@ impl Desk {
     /// A sink for what crosses the wires. When the console cannot keep up, it is lost.
     pub fn traffic(&self) -> TrafficSink {
         let desk = self.clone();
+        let shutter = self.shutter();
         TrafficSink::new(move |traffic| desk.tell(Event::Traffic(Box::new(traffic))))
+            .behind(shutter)
+    }
+
+    /// Keeps what crosses the wires from being told while it is closed.
+    pub fn shutter(&self) -> Shutter {
+        self.shutter.clone()
     }
 
     /// How many events were lost until now.

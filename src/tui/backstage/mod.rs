@@ -3,6 +3,7 @@
 //! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
 //! decide anything.
 
+mod bench;
 mod desk;
 mod files;
 mod stats;
@@ -50,13 +51,14 @@ pub struct Backstage {
     desk: Desk,
     running: HashMap<RunId, CancellationToken>,
     stats: stats::Reader,
+    bench: bench::Rig,
 }
 
 impl Backstage {
     /// Works with these, and tells what comes of it here.
     pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
         let stats = stats::Reader::new(&around);
-        Self { around, send, desk, running: HashMap::new(), stats }
+        Self { around, send, desk, running: HashMap::new(), stats, bench: bench::Rig::default() }
     }
 
     /// Begins what is wanted, and returns at once.
@@ -99,7 +101,9 @@ impl Backstage {
             Effect::Approve(id, approval) => self.desk.approve(id, approval),
             Effect::Reply(id, reply) => self.desk.reply(id, Arc::unwrap_or_clone(reply)),
             Effect::Stats(wish) => self.tell(self.stats.perform(wish)),
-            Effect::Bench(wish) => match wish {},
+            Effect::Bench(wish) => {
+                self.bench.perform(wish, &self.around, &self.send, &self.desk.shutter());
+            }
             Effect::History(wish) => match wish {},
             Effect::Offers(wish) => match wish {},
             Effect::Write { path, text } => {

@@ -80,6 +80,11 @@ impl Catalogue {
         self.arrange();
     }
 
+    /// All of them, in order.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -29,7 +29,7 @@ pub(super) mod tests;
 
 use super::event::Effect;
 use super::keys::When;
-pub use bench::Bench;
+pub use bench::{Bench, Entry, Picker, PlanForm, Purpose, Run, Side};
 pub use calls::{Call, Calls, Outcome};
 pub use catalogue::{Catalogue, Query, Row, Sort};
 pub use form::{Field, FieldState, Form};

@@ -2,7 +2,7 @@
 
 use super::{Catalogue, Form, Line, Pane, Shell, Stage};
 use crate::model::JsonObject;
-use crate::tui::event::Effect;
+use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
 
 /// The view of the tools.
@@ -34,6 +34,7 @@ impl Stage for Tools {
             Action::Copy => return Some(self.copied(shell)),
             Action::CopyCommand => return Some(self.command_copied(shell)),
             Action::Back => return self.back(shell),
+            Action::Bench => return Some(self.benched()),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
                 return done.then(Vec::new);
@@ -142,6 +143,12 @@ impl Tools {
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         shell.focus = Pane::Detail;
         vec![self.call(tool, arguments, shell)]
+    }
+
+    fn benched(&self) -> Vec<Effect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let tool = row.name.clone();
+        vec![Effect::Go(Errand::Bench { tool, arguments: None })]
     }
 
     fn copied(&mut self, shell: &mut Shell) -> Vec<Effect> {

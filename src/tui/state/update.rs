@@ -65,7 +65,7 @@ impl State {
             }
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
             Event::Stats(news) => return self.stats.take(news),
-            Event::Bench(news) => match news {},
+            Event::Bench(news) => return self.bench.take(news, &mut self.shell),
             Event::History(news) => match news {},
             Event::Offers(news) => match news {},
             Event::Said { text, is_bad: false } => self.shell.say(text),
@@ -227,12 +227,13 @@ impl State {
                 self.shell.say(format!("{tool} is told to stop"));
                 vec![Effect::Cancel(run)]
             }
+            _ if self.bench.is_stoppable() => self.bench.stop(&mut self.shell),
             _ => vec![Effect::Quit(None)],
         }
     }
 
     fn leave(&mut self) -> Vec<Effect> {
-        if self.shell.calls.running().next().is_some() {
+        if self.shell.calls.running().next().is_some() || self.bench.is_running() {
             self.shell.overlay = Some(Overlay::Leave);
             return Vec::new();
         }

@@ -21,6 +21,7 @@ pub(super) const TOOLS: Place = Place {
             "copy as command",
             "copy the call as a command line",
         ),
+        shown(Key::Char('b'), Action::Bench, "bench", "benchmark this tool"),
         shown(Key::Char('s'), Action::Sort, "sort", "another order"),
         shown(Key::Char('u'), Action::Refresh, "list again", "list the tools of all sources again"),
     ],
