@@ -29,7 +29,7 @@ pub(super) fn draw(
     let inner = match &bench.file {
         Some((purpose, line)) if focused => {
             let question = match purpose {
-                Purpose::Export => "write to (.json .csv .md .hgrm .svg): ",
+                Purpose::Export => "write to (json csv md hgrm svg): ",
                 Purpose::Baseline => "keep as: ",
             };
             pane::asked(frame, words, inner, question, line)
@@ -48,3 +48,6 @@ pub(super) fn draw(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

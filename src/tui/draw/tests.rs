@@ -10,20 +10,20 @@ use crate::tui::keys::Key;
 use crate::tui::state::tests::{listed, sample, tool};
 use crate::tui::theme::Palette;
 
-fn picture(state: &State, theme: Theme) -> String {
+pub(super) fn picture(state: &State, theme: Theme) -> String {
     let (width, height) = state.shell.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();
     terminal.backend().to_string()
 }
 
-fn sized(width: u16, height: u16) -> State {
+pub(super) fn sized(width: u16, height: u16) -> State {
     let mut state = sample();
     state.update(Event::Input(Input::Resize { width, height }));
     state
 }
 
-const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
+pub(super) const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
 
 #[test]
 fn the_tools_in_120_by_40() {

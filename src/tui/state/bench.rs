@@ -381,3 +381,6 @@ fn said(number: u64, end: &Result<Arc<Account>, Fault>) -> (String, bool) {
         None => (format!("run {number} is done"), false),
     }
 }
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;

@@ -5,7 +5,7 @@
 //! own and knows the [`Shell`] that all share, and no other view: what one wants of another is an
 //! [`Errand`](super::event::Errand).
 
-mod bench;
+pub(super) mod bench;
 mod calls;
 mod catalogue;
 mod errands;
@@ -18,7 +18,7 @@ mod offers;
 mod servers;
 mod shell;
 mod stage;
-mod stats;
+pub(super) mod stats;
 mod tools;
 mod trace;
 mod update;

@@ -56,7 +56,7 @@ pub(in crate::tui) fn sample() -> State {
 }
 
 /// Presses keys: a word is typed, a name in angle brackets is that key.
-fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
+pub(in crate::tui) fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
     let mut effects = Vec::new();
     for word in keys {
         let named = match *word {
@@ -70,6 +70,7 @@ fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
             "<f5>" => Some(Key::F(5)),
             "^n" => Some(Key::Ctrl('n')),
             "^c" => Some(Key::Ctrl('c')),
+            "^u" => Some(Key::Ctrl('u')),
             _ => None,
         };
         let typed = word.chars().filter(|_| named.is_none()).map(Key::Char);

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::tui::draw::words::Words;
+use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{columns, pane};
 use crate::tui::state::{Bench, Entry, Picker, PlanForm, Side};
 use crate::tui::theme::Meaning;
@@ -12,6 +13,8 @@ use crate::util::text;
 
 /// Cells of the name of an entry.
 const NAME: usize = 11;
+/// Lines below the entries at most.
+const FOOT: u16 = 6;
 
 pub(super) fn title(bench: &Bench) -> String {
     match &bench.picker {
@@ -40,7 +43,8 @@ pub(super) fn draw(
 fn form(frame: &mut Frame<'_>, words: &Words<'_>, form: &PlanForm, focused: bool, area: Rect) {
     let entries: Vec<Entry> = form.entries().collect();
     let foot = foot(words, form);
-    let below = u16::try_from(foot.len()).unwrap_or(0).min(4).min(area.height / 3);
+    let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
+    let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
     let height = usize::from(area.height - below);
     let last = entries.len().saturating_sub(height);
     let first = form.at.saturating_sub(height / 2).min(last);

@@ -34,7 +34,7 @@ pub(super) fn title(bench: &Bench) -> String {
         (None, Some(Phase::Draining)) => "waiting for the last answers",
         (None, Some(Phase::Over)) => "drawing conclusions",
     };
-    format!("Run {}  {}  {phase}", run.number, PlanForm::load(&run.order.plan))
+    format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.order.plan))
 }
 
 /// The run in lines, as many as there are; those of a histogram fill what is left of the height.
@@ -54,7 +54,12 @@ pub(super) fn lines(
     };
     let mut lines: Vec<Line<'static>> =
         run.warnings.iter().map(|said| words.line(Meaning::Doubt, format!("! {said}"))).collect();
-    let Some(seen) = &run.seen else { return lines };
+    if let Some(Err(fault)) = &run.end {
+        lines.extend(super::verdict::failed(words, fault));
+    }
+    let Some(seen) = run.seen.as_ref().filter(|seen| !seen.targets.is_empty()) else {
+        return lines;
+    };
     lines.push(progress(words, run, seen, width));
     lines.push(sums(words, seen));
     lines.extend(rate(words, run, seen));

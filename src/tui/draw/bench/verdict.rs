@@ -56,7 +56,7 @@ pub(super) fn lines(words: &Words<'_>, bench: &Bench, width: u16) -> Vec<Line<'s
     }
 }
 
-fn failed(words: &Words<'_>, fault: &Fault) -> Vec<Line<'static>> {
+pub(super) fn failed(words: &Words<'_>, fault: &Fault) -> Vec<Line<'static>> {
     let mut lines = vec![words.line(Meaning::Bad, fault.message())];
     lines.extend(fault.detail_lines().iter().map(|said| words.line(Meaning::Plain, said)));
     if let Some(hint) = fault.hint_text() {
