@@ -132,7 +132,7 @@ impl Masker {
         if !next.is_on() {
             return next;
         }
-        let masker = self.clone();
+        let (masker, shutter) = (self.clone(), next.shutter());
         TrafficSink::new(move |traffic: Traffic| {
             // Whoever knows nothing now may learn something later.
             next.emit(if masker.is_empty() {
@@ -141,6 +141,7 @@ impl Masker {
                 Traffic { what: masker.passed(traffic.what), ..traffic }
             });
         })
+        .behind(shutter)
     }
 
     fn passed(&self, what: Passed) -> Passed {

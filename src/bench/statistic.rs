@@ -2,7 +2,9 @@
 //!
 //! Owns: their names, their order, and which way is better.
 
+use super::words;
 use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
 
 /// A figure of a run that another run has too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +54,15 @@ impl Statistic {
     /// Whether more of it is worse. It is, but for the throughput.
     pub fn grows_worse(self) -> bool {
         self != Self::Throughput
+    }
+
+    /// A value of it (nanoseconds, or calls a second) in its unit.
+    pub fn show(self, value: f64) -> String {
+        if self == Self::Throughput {
+            return format!("{}/s", words::per_second(value));
+        }
+        let duration = std::time::Duration::try_from_secs_f64(value / 1e9);
+        duration.map_or_else(|_| "-".to_owned(), show_duration)
     }
 
     /// Its place in [`Statistic::ALL`].

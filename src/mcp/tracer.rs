@@ -106,7 +106,7 @@ impl Tracer {
     /// Reports to `sink` what crosses the wires of `server`.
     pub fn new(server: &str, sink: TrafficSink) -> Self {
         let server = server.to_owned();
-        Self(sink.is_on().then(|| Arc::new(Watched { server, sink, state: Mutex::default() })))
+        Self(sink.is_there().then(|| Arc::new(Watched { server, sink, state: Mutex::default() })))
     }
 
     /// A tracer that nobody looks at.
@@ -116,7 +116,7 @@ impl Tracer {
 
     /// Whether anybody looks: check before something is prepared for a report.
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.0.as_ref().is_some_and(|watched| watched.sink.is_on())
     }
 
     /// A wire is about to be opened: to this command line or address. Ids begin anew.

@@ -33,7 +33,7 @@ pub use problem::{Place, Problem, Severity};
 pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
 pub use result::{CallMetadata, Routing, Skipped, ToolResult, map_json};
 pub use server::{Circuit, Era, PastFault, ServerState, ServerStatus};
-pub use traffic::{Traffic, TrafficSink};
+pub use traffic::{Shutter, Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -1,6 +1,7 @@
 //! What goes over the wire between toolhost and a server, for whoever looks at it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -177,13 +178,16 @@ impl Filter {
 /// Where traffic is shown or saved. Nobody looks unless somebody asked to: check
 /// [`TrafficSink::is_on`] before anything is prepared for it.
 #[derive(Clone, Default)]
-pub struct TrafficSink(Option<Arc<dyn Fn(Traffic) + Send + Sync>>);
+pub struct TrafficSink {
+    deliver: Option<Arc<dyn Fn(Traffic) + Send + Sync>>,
+    shutter: Shutter,
+}
 
 impl TrafficSink {
     /// A sink that hands each item to `deliver`. It is called in order, on the path of every
     /// message: it must be quick.
     pub fn new(deliver: impl Fn(Traffic) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(deliver)))
+        Self { deliver: Some(Arc::new(deliver)), shutter: Shutter::default() }
     }
 
     /// A sink that nobody looks at.
@@ -191,16 +195,60 @@ impl TrafficSink {
         Self::default()
     }
 
-    /// Whether anybody looks.
+    /// The same behind a shutter: while that is closed nobody looks.
+    #[must_use]
+    pub fn behind(self, shutter: Shutter) -> Self {
+        Self { shutter, ..self }
+    }
+
+    /// What it is behind of.
+    pub fn shutter(&self) -> Shutter {
+        self.shutter.clone()
+    }
+
+    /// Whether anybody ever looks.
+    pub fn is_there(&self) -> bool {
+        self.deliver.is_some()
+    }
+
+    /// Whether anybody looks now.
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.deliver.is_some() && !self.shutter.is_closed()
     }
 
     /// Hands one item over.
     pub fn emit(&self, traffic: Traffic) {
-        if let Some(deliver) = &self.0 {
+        if let Some(deliver) = self.deliver.as_ref().filter(|_| !self.shutter.is_closed()) {
             deliver(traffic);
         }
+    }
+}
+
+/// Keeps what crosses the wires from being looked at for a while, when each look would cost more
+/// than it is worth. Clones are the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Shutter(Arc<AtomicUsize>);
+
+impl Shutter {
+    /// Closes it until what is given back is dropped.
+    pub fn close(&self) -> Closed {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Closed(self.clone())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Keeps a [`Shutter`] closed.
+#[derive(Debug)]
+#[must_use]
+pub struct Closed(Shutter);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
-use crate::model::{EventSink, Inbox, Question, Reply, TrafficSink};
+use crate::model::{EventSink, Inbox, Question, Reply, Shutter, TrafficSink};
 use crate::tui::event::wire::Seen;
 use crate::tui::event::{AskId, AskedApproval, Event};
 
@@ -21,6 +21,7 @@ pub struct Desk {
     next: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
     waiting: Arc<Mutex<Waiting>>,
+    shutter: Shutter,
 }
 
 #[derive(Default)]
@@ -32,7 +33,13 @@ struct Waiting {
 impl Desk {
     /// A desk that tells of questions here.
     pub fn new(send: mpsc::Sender<Event>) -> Self {
-        Self { send, next: Arc::default(), lost: Arc::default(), waiting: Arc::default() }
+        Self {
+            send,
+            next: Arc::default(),
+            lost: Arc::default(),
+            waiting: Arc::default(),
+            shutter: Shutter::default(),
+        }
     }
 
     /// A sink for what the host tells. When the console cannot keep up, it is lost.
@@ -45,6 +52,12 @@ impl Desk {
     pub fn traffic(&self) -> TrafficSink {
         let desk = self.clone();
         TrafficSink::new(move |traffic| desk.tell(Event::Traffic(Box::new(Seen::of(traffic)))))
+            .behind(self.shutter())
+    }
+
+    /// Keeps what crosses the wires from being told while it is closed.
+    pub fn shutter(&self) -> Shutter {
+        self.shutter.clone()
     }
 
     /// How many events were lost until now.

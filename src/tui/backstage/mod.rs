@@ -3,6 +3,7 @@
 //! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
 //! decide anything.
 
+mod bench;
 mod desk;
 mod files;
 mod history;
@@ -65,6 +66,7 @@ pub struct Backstage {
     stats: stats::Reader,
     keeper: memory::Keeper,
     offers: offers::UnderWay,
+    bench: bench::Rig,
 }
 
 impl Backstage {
@@ -73,7 +75,8 @@ impl Backstage {
         let stats = stats::Reader::new(&around);
         let keeper = memory::Keeper::new(&around);
         let offers = offers::UnderWay::default();
-        Self { around, send, desk, running: HashMap::new(), stats, keeper, offers }
+        let bench = bench::Rig::default();
+        Self { around, send, desk, running: HashMap::new(), stats, keeper, offers, bench }
     }
 
     /// Keeps this for the next run; soon, and not more often than is worth it.
@@ -145,7 +148,6 @@ impl Backstage {
                     Event::Checked { schema, arguments, problems }
                 });
             }
-            Effect::Bench(wish) => match wish {},
             Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => self.offers(wish),
             Effect::Servers(wish) => {
@@ -154,6 +156,9 @@ impl Backstage {
             Effect::Trace(TraceWish::Export { path, tape }) => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { trace::write(path, tape).await });
+            }
+            Effect::Bench(wish) => {
+                self.bench.perform(wish, &self.around, &self.send, &self.desk.shutter());
             }
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);

@@ -29,10 +29,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         Some(Overlay::Leave) => {
             let place = layout::window(area, 52, 5);
             frame.render_widget(Clear, place);
-            let inner = pane::open(frame, words, place, "Calls are running", true);
             let running = state.shell.calls.running().count();
+            let (title, said) = match (running, state.bench.is_running()) {
+                (0, true) => ("A benchmark is running", "it ends with the console".to_owned()),
+                (_, true) => (
+                    "Calls and a benchmark are running",
+                    format!("{running} calls; all end with the console"),
+                ),
+                _ => ("Calls are running", format!("{running} running; they end with the console")),
+            };
+            let inner = pane::open(frame, words, place, title, true);
             let lines = vec![
-                words.line(Meaning::Plain, format!("{running} running; they end with the console")),
+                words.line(Meaning::Plain, said),
                 words.line(Meaning::Key, "y leave   Esc stay"),
             ];
             pane::scrolled(frame, words, inner, &lines, 0);

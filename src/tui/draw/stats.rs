@@ -97,3 +97,6 @@ fn quantile(durations: &Durations, share: f64) -> (String, Meaning) {
         Some(value) => (format!("{}{UNSURE}", show_duration(value)), Meaning::Dim),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,7 @@ use crate::model::{
 };
 
 use super::keys::Key;
+use super::state::bench::Side;
 
 /// Something that happened, from any side.
 #[derive(Debug)]
@@ -273,6 +274,15 @@ pub enum Errand {
         tool: String,
         /// Its arguments, when they are known.
         arguments: Option<JsonObject>,
+    },
+    /// Choose a tool that is to be benchmarked on this side.
+    ChooseTool(Side),
+    /// Benchmark the tool on this side.
+    BenchOn {
+        /// Which side.
+        side: Side,
+        /// The tool's full name.
+        tool: String,
     },
     /// Show a tool.
     ShowTool(String),

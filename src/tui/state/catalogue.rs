@@ -83,6 +83,11 @@ impl Catalogue {
         self.arrange();
     }
 
+    /// All of them, in order.
+    pub fn rows(&self) -> &[Arc<Row>] {
+        &self.rows
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -1,6 +1,8 @@
 //! What one view asks of another.
 
 use super::{State, View};
+use crate::host::example;
+use crate::model::JsonObject;
 use crate::tui::event::{Effect, Errand};
 
 impl State {
@@ -46,11 +48,25 @@ impl State {
             }
             Errand::ShowTrace(server) => self.show_trace(&format!("srv:={server} ")),
             Errand::ShowCall(call) => self.show_trace(&format!("call:{} ", call.0)),
-            // These views take it up when they know what to do with it.
-            Errand::Bench { .. } => self.show(View::Bench),
             Errand::ShowHistory(tool) => {
                 self.history.look_for(&tool);
                 self.show(View::History)
+            }
+            Errand::Bench { tool, arguments } => {
+                let arguments = arguments.or_else(|| self.usual_arguments(&tool));
+                let effects = self.show(View::Bench);
+                self.bench.put(&tool, arguments.as_ref());
+                effects
+            }
+            Errand::BenchOn { side, tool } => {
+                let arguments = self.usual_arguments(&tool);
+                self.bench.form.put(side, &tool, arguments.as_ref());
+                Vec::new()
+            }
+            Errand::ChooseTool(side) => {
+                let rows = self.tools.catalogue.rows().to_vec();
+                self.bench.choose_of(side, rows, &mut self.shell);
+                Vec::new()
             }
         }
     }
@@ -58,6 +74,17 @@ impl State {
     fn show_trace(&mut self, words: &str) -> Vec<Effect> {
         self.trace.find(words);
         self.show(View::Trace)
+    }
+
+    /// What a tool was called with last, or an example when it requires something.
+    fn usual_arguments(&self, tool: &str) -> Option<JsonObject> {
+        if let Some(known) = self.shell.calls.arguments_of(tool) {
+            return Some(known.clone());
+        }
+        let row = self.tools.catalogue.rows().iter().find(|row| row.name == tool)?;
+        let schema = &row.tool.input_schema;
+        let required = schema.get("required").and_then(serde_json::Value::as_array)?;
+        (!required.is_empty()).then(|| example::arguments(schema))
     }
 
     /// Shows a view.

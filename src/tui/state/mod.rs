@@ -5,7 +5,7 @@
 //! own and knows the [`Shell`] that all share, and no other view: what one wants of another is an
 //! [`Errand`](super::event::Errand).
 
-mod bench;
+pub(super) mod bench;
 mod calls;
 mod catalogue;
 mod document;
@@ -24,10 +24,10 @@ mod servers;
 mod shell;
 mod side;
 mod stage;
-mod stats;
+pub(super) mod stats;
 mod text;
 mod tools;
-mod trace;
+pub(super) mod trace;
 mod tree;
 mod update;
 mod view;
@@ -67,7 +67,7 @@ pub use stage::Stage;
 pub use stats::{Column, Stats};
 pub use text::Text;
 pub use tools::Tools;
-pub use trace::{Item as TraceItem, Part, Side as FrameSide, Trace, What};
+pub use trace::Trace;
 pub use tree::{Node, Tree};
 pub use view::{Pane, View};
 pub use viewer::{Face, Viewer};

@@ -339,3 +339,6 @@ impl Stats {
         vec![Effect::Write { path: name.into(), text }]
     }
 }
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;

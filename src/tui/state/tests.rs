@@ -70,6 +70,7 @@ pub(in crate::tui) fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
             "<f5>" => Some(Key::F(5)),
             "^n" => Some(Key::Ctrl('n')),
             "^c" => Some(Key::Ctrl('c')),
+            "^u" => Some(Key::Ctrl('u')),
             _ => None,
         };
         let typed = word.chars().filter(|_| named.is_none()).map(Key::Char);

@@ -68,6 +68,7 @@ impl Stage for Tools {
             Action::Open => self.fill(shell),
             Action::ShowTrace => return Some(self.wire(shell)),
             Action::Back => return self.back(shell),
+            Action::Bench => return Some(self.benched()),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
                 return done.then(Vec::new);
@@ -262,6 +263,12 @@ impl Tools {
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
         vec![Effect::Tools(Wish::Save { stem, what: Box::new(what) })]
+    }
+
+    fn benched(&self) -> Vec<Effect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let tool = row.name.clone();
+        vec![Effect::Go(Errand::Bench { tool, arguments: None })]
     }
 
     fn copied(&mut self, shell: &mut Shell) -> Vec<Effect> {

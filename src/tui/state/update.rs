@@ -83,9 +83,9 @@ impl State {
             Event::Stats(news) => return self.stats.take(news),
             Event::Tools(news) => self.tools.hear(*news),
             Event::Memory(news) => return self.recalled(*news),
-            Event::Bench(news) => match news {},
             Event::History(news) => return self.history.hear(news, &mut self.shell),
             Event::Offers(news) => return self.offers.hear(news, &mut self.shell),
+            Event::Bench(news) => return self.bench.take(news, &mut self.shell),
             Event::Said { text, is_bad: false } => self.shell.say(text),
             Event::Said { text, is_bad: true } => self.shell.say_bad(text),
             Event::Signal(signal) => return vec![Effect::Quit(Some(signal))],
@@ -302,12 +302,13 @@ impl State {
                 self.shell.say(format!("{tool} is told to stop"));
                 vec![Effect::Cancel(run)]
             }
+            _ if self.bench.is_stoppable() => self.bench.stop(&mut self.shell),
             _ => vec![Effect::Quit(None)],
         }
     }
 
     fn leave(&mut self) -> Vec<Effect> {
-        if self.shell.calls.running().next().is_some() {
+        if self.shell.calls.running().next().is_some() || self.bench.is_running() {
             self.shell.overlay = Some(Overlay::Leave);
             return Vec::new();
         }

@@ -1,6 +1,7 @@
 //! The console on a real terminal: what a person types and sees, and what comes of it on the side of
 //! servers and on disk.
 
+mod bench;
 mod form;
 mod history;
 mod hostile;
@@ -8,6 +9,8 @@ mod inbox;
 mod offers;
 mod servers;
 mod shell;
+mod shell;
+mod stats;
 mod trace;
 
 use crate::support::{Fixture, Place, Sandbox};

@@ -1,15 +1,11 @@
 //! Comparisons and thresholds, for people.
 
-use std::time::Duration;
-
 use super::figures;
 use crate::bench::baseline::{BaselineReport, Gate};
 use crate::bench::compare::{Comparison, Ratio, Verdict};
-use crate::bench::statistic::Statistic;
 use crate::bench::threshold::Judgement;
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page};
-use crate::util::units::show_duration;
 
 /// Below this width the interval of a ratio is left out.
 const ROOM_FOR_INTERVALS: usize = 60;
@@ -63,8 +59,8 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
     for ratio in ratios {
         let mut row = vec![
             Line::of(Label::Dim, ratio.statistic.name()),
-            Line::plain(figure(ratio.statistic, ratio.reference)),
-            Line::plain(figure(ratio.statistic, ratio.other)),
+            Line::plain(ratio.statistic.show(ratio.reference)),
+            Line::plain(ratio.statistic.show(ratio.other)),
             Line::plain(format!("{:.3}x", ratio.value)),
         ];
         if with_interval {
@@ -112,14 +108,6 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Page 
         page.paragraph(Label::Error, 2, "no tool of this run is in it", width);
     }
     page
-}
-
-/// A figure of a ratio in its unit.
-fn figure(statistic: Statistic, value: f64) -> String {
-    if statistic == Statistic::Throughput {
-        return format!("{}/s", crate::bench::words::per_second(value));
-    }
-    Duration::try_from_secs_f64(value / 1e9).map_or_else(|_| "-".to_owned(), show_duration)
 }
 
 /// What was asked of the run with `--fail-if`, and what came of it.

@@ -11,7 +11,8 @@ use ratatui::text::Line;
 
 use super::words::Words;
 use super::{pages, pane};
-use crate::tui::state::{FrameSide as Side, Pane, Part, State};
+use crate::tui::state::trace::{Part, Side};
+use crate::tui::state::{Pane, State};
 use crate::tui::theme::Meaning;
 pub(super) use row::{Columns, row};
 

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::model::traffic::{Direction, Glance, Passed};
 use crate::tui::draw::words::Words;
-use crate::tui::state::{TraceItem as Item, What};
+use crate::tui::state::trace::{Item, What};
 use crate::tui::theme::Meaning;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{daytime, text};

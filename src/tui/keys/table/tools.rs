@@ -21,6 +21,7 @@ pub(super) const TOOLS: Place = Place {
             "copy as command",
             "copy the call as a command line",
         ),
+        shown(Key::Char('b'), Action::Bench, "bench", "benchmark this tool"),
         shown(
             Key::Char('h'),
             Action::ShowHistory,

@@ -1,0 +1,94 @@
+//! The statistics as they look.
+
+use crate::tui::draw::tests::{ASCII, picture};
+use crate::tui::event::stats::News;
+use crate::tui::event::{Event, Input};
+use crate::tui::keys::Key;
+use crate::tui::state::State;
+use crate::tui::state::stats::tests::measured;
+use crate::tui::state::tests::{press, sample};
+use crate::tui::theme::Theme;
+
+fn sized(mut state: State, width: u16, height: u16) -> State {
+    state.update(Event::Input(Input::Resize { width, height }));
+    state
+}
+
+#[test]
+fn the_statistics_in_120_by_40() {
+    let mut state = sized(measured(), 120, 40);
+    press(&mut state, &["<down>"]);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn the_statistics_in_80_by_24() {
+    insta::assert_snapshot!(picture(&sized(measured(), 80, 24), ASCII));
+}
+
+#[test]
+fn the_servers_in_80_by_24() {
+    let mut state = sized(measured(), 80, 24);
+    press(&mut state, &["t", "H", " "]);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+}
+
+#[test]
+fn the_statistics_in_60_by_16() {
+    let mut state = sized(measured(), 60, 16);
+    let table = picture(&state, ASCII);
+    press(&mut state, &["<tab>"]);
+    insta::assert_snapshot!(format!("{table}\n{}", picture(&state, ASCII)));
+}
+
+#[test]
+fn the_statistics_in_40_by_10() {
+    let mut state = sized(measured(), 40, 10);
+    let table = picture(&state, ASCII);
+    press(&mut state, &["<tab>"]);
+    insta::assert_snapshot!(format!("{table}\n{}", picture(&state, ASCII)));
+}
+
+#[test]
+fn without_calls_it_is_said_what_to_do() {
+    let mut state = sized(sample(), 80, 24);
+    press(&mut state, &["4"]);
+    assert!(picture(&state, ASCII).contains("reading what was counted"));
+    let mut seen = crate::tui::state::stats::tests::seen(Default::default());
+    seen.summary.tools.clear();
+    seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
+    state.update(Event::Stats(News::Seen(Box::new(seen))));
+    let shown = picture(&state, ASCII);
+    assert!(shown.contains("no call in this window: 'w' takes another one"), "{shown}");
+    assert!(shown.contains("! /state/stats.db cannot be written: it is locked"), "{shown}");
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_said_above_what_was_seen_before() {
+    let mut state = sized(measured(), 80, 24);
+    let fault = crate::model::Fault::unreachable("it is locked by process 7").hint("end that");
+    state.update(Event::Stats(News::Failed(fault)));
+    let shown = picture(&state, ASCII);
+    for part in ["not read: it is locked by process 7", "hint: end that", "calculator"] {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+}
+
+#[test]
+fn a_tool_tells_its_use_in_its_detail() {
+    let mut state = sized(measured(), 120, 40);
+    press(&mut state, &["1"]);
+    let shown = picture(&state, ASCII);
+    assert!(shown.contains("used      2000 calls, 100.0% ok, p50 16.8 ms"), "{shown}");
+}
+
+#[test]
+fn no_size_is_too_small() {
+    for (width, height) in [(20, 5), (21, 6), (30, 5), (500, 6), (25, 200)] {
+        let mut state = sized(measured(), width, height);
+        picture(&state, ASCII);
+        press(&mut state, &["<tab>", "E"]);
+        picture(&state, ASCII);
+        state.update(Event::Input(Input::Key(Key::Esc)));
+    }
+}

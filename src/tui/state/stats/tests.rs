@@ -1,0 +1,178 @@
+//! What the statistics show when calls were counted, and what keys do to them.
+
+use super::*;
+use crate::stats::Summary;
+use crate::stats::count::{Counts, Used};
+use crate::stats::summary::Courses;
+use crate::tui::event::Event;
+use crate::tui::state::tests::{press, sample};
+use crate::tui::state::{State, View};
+
+const NOW: u64 = 1_795_304_776;
+
+fn usage(name: &str, server: Option<&str>, micros: u64, calls: u64) -> Usage {
+    let mut counts = Counts { ok: calls, attempts: calls, ..Counts::default() };
+    for call in 1..=calls {
+        counts.durations.record(Duration::from_micros(micros + call * micros / 50));
+    }
+    let tool = Tool { name: name.into(), server: server.map(str::to_owned) };
+    Usage { tool, counts, used: Used { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
+}
+
+/// What is seen of three tools, one of which fails now and then.
+pub(in crate::tui) fn seen(window: Window) -> Seen {
+    let mut failing = usage("web-search", Some("web"), 210_000, 31);
+    failing.counts.add_failures("timeout", 4);
+    failing.counts.add_failures("tool", 3);
+    failing.counts.attempts = 50;
+    let tools = vec![
+        usage("calculator", None, 800, 2_000),
+        usage("files-read_file", Some("files"), 900, 12),
+        failing,
+    ];
+    let point = |at: u64| Point {
+        calls: at,
+        failed: u64::from(at % 7 == 3),
+        p95: (at > 0).then(|| Duration::from_millis(at)),
+    };
+    let course = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
+    let courses =
+        Courses { length: Duration::from_secs(60), of: tools.iter().map(course).collect() };
+    let now = Duration::from_secs(NOW);
+    let from = Some(Duration::from_secs(NOW - 3_600));
+    Seen {
+        window,
+        summary: Summary { now, from, tools, ..Summary::default() },
+        courses,
+        notes: Vec::new(),
+        place: "/state/toolhost/stats.db".to_owned(),
+        size: Some(61_440),
+    }
+}
+
+/// The statistics with that in them.
+pub(in crate::tui) fn measured() -> State {
+    let mut state = sample();
+    assert_eq!(press(&mut state, &["4"]).len(), 1, "it is looked at once");
+    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    state
+}
+
+fn tell(state: &mut State, news: News) -> Vec<Effect> {
+    state.update(Event::Stats(news))
+}
+
+fn tick(state: &mut State, seconds: u64) -> Vec<Effect> {
+    state.update(Event::Tick(Duration::from_secs(NOW + seconds)))
+}
+
+fn names(state: &State) -> Vec<&str> {
+    state.stats.rows.iter().map(|usage| usage.tool.name.as_str()).collect()
+}
+
+fn looks(effects: &[Effect]) -> Vec<&Look> {
+    let look = |effect| match effect {
+        &Effect::Stats(Wish::Look(ref look) | Wish::Begin(ref look)) => Some(look),
+        _ => None,
+    };
+    effects.iter().filter_map(look).collect()
+}
+
+#[test]
+fn it_is_looked_at_every_second_and_never_twice_at_once() {
+    let mut state = measured();
+    assert!(state.is_moving());
+    assert_eq!(looks(&tick(&mut state, 1)).len(), 1);
+    assert_eq!(tick(&mut state, 2), [], "the first look is not over");
+    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    assert_eq!(looks(&tick(&mut state, 3)).len(), 1);
+}
+
+#[test]
+fn held_still_nothing_is_looked_at() {
+    let mut state = measured();
+    assert_eq!(press(&mut state, &[" "]), []);
+    assert!(!state.is_moving());
+    assert_eq!(tick(&mut state, 5), []);
+    assert_eq!(looks(&press(&mut state, &[" "])).len(), 1);
+}
+
+#[test]
+fn windows_come_in_turn_and_what_was_asked_meanwhile_is_looked_at_next() {
+    let mut state = measured();
+    assert_eq!(looks(&press(&mut state, &["w"]))[0].window, Window::Session);
+    // Before that was seen, the next window is wanted.
+    assert_eq!(press(&mut state, &["w"]), []);
+    let effects = tell(&mut state, News::Seen(Box::new(seen(Window::Session))));
+    assert_eq!(looks(&effects)[0].window, Window::All);
+    assert_eq!(looks(&press(&mut state, &["0"])), [] as [&Look; 0]);
+}
+
+#[test]
+fn a_reset_deletes_nothing_and_counts_from_now() {
+    let mut state = measured();
+    let effects = press(&mut state, &["0"]);
+    assert!(
+        matches!(&effects[..], [Effect::Stats(Wish::Begin(look))] if look.window == Window::Anew)
+    );
+    assert!(state.shell.message.as_ref().unwrap().text.contains("nothing was deleted"));
+}
+
+#[test]
+fn rows_are_sorted_and_what_was_chosen_stays_chosen() {
+    let mut state = measured();
+    assert_eq!(names(&state), ["calculator", "web-search", "files-read_file"]);
+    press(&mut state, &["<down>"]);
+    assert_eq!(state.stats.chosen().unwrap().tool.name, "web-search");
+    press(&mut state, &["s"]);
+    assert_eq!(names(&state)[0], "web-search", "most errors first");
+    assert_eq!(state.stats.list.chosen(), 0);
+    assert_eq!(looks(&press(&mut state, &["t"])).len(), 1);
+    let servers: Vec<_> =
+        state.stats.rows.iter().map(|usage| usage.tool.server.as_deref()).collect();
+    assert_eq!(servers, [Some("web"), None, Some("files")]);
+}
+
+#[test]
+fn what_is_looked_at_is_what_is_near() {
+    let mut state = measured();
+    let effects = tick(&mut state, 1);
+    let mut courses = looks(&effects)[0].courses_of.clone();
+    courses.sort_unstable();
+    assert_eq!(courses, ["calculator", "files-read_file", "web-search"]);
+}
+
+#[test]
+fn a_tool_is_shown_benchmarked_and_written() {
+    let mut state = measured();
+    press(&mut state, &["E", "<enter>"]);
+    let mut state = measured();
+    let effects = press(&mut state, &["E", "<enter>"]);
+    let [Effect::Write { path, text }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(path.to_str(), Some("stats.json"));
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(json["tools"][0]["total_calls"], 2_000);
+    press(&mut state, &["E"]);
+    state.stats.file = Some(Line::of("a.csv"));
+    let effects = press(&mut state, &["<enter>"]);
+    assert!(matches!(&effects[..], [Effect::Write { text, .. }] if text.starts_with("tool_name,")));
+    press(&mut state, &["<enter>"]);
+    assert_eq!(state.shell.view, View::Tools);
+    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
+    press(&mut state, &["4", "b"]);
+    assert_eq!(state.shell.view, View::Bench);
+    assert!(state.bench.form.command_line().starts_with("toolhost bench calculator"));
+}
+
+#[test]
+fn a_look_that_failed_is_said_and_repeated() {
+    let mut state = measured();
+    tick(&mut state, 1);
+    tell(&mut state, News::Failed(Fault::unreachable("the store is locked")));
+    assert!(state.stats.fault.is_some());
+    assert_eq!(names(&state).len(), 3, "what was seen before stays");
+    assert_eq!(looks(&tick(&mut state, 3)).len(), 1);
+    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    assert!(state.stats.fault.is_none());
+}

@@ -1,0 +1,83 @@
+//! The benchmark: planned, watched, stopped and kept, with what the server saw of it.
+
+use serde_json::Value;
+
+use super::{LEAVES, room_with_server};
+use crate::support::{Pty, Sandbox, log_events};
+
+fn calls(room: &Sandbox, tool: &str) -> usize {
+    let messages = log_events(&room.log("srv"), "message");
+    let is_own = |message: &&Value| {
+        message["method"] == "tools/call" && message.to_string().contains(&format!("\"{tool}\""))
+    };
+    messages.iter().filter(is_own).count()
+}
+
+#[test]
+fn two_tools_are_compared_and_the_run_is_kept() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("b").expect_shown("Plan").expect_shown("srv-echo");
+    pty.type_keys("b").expect_shown("Choose B").type_keys("srvadd").expect_shown("1 found");
+    pty.type_keys("\r").expect_shown("srv-add");
+    // 30 calls each, 10 of each to warm up, and a condition that holds for both.
+    pty.type_keys("jjjjjj").expect_shown("Plan").type_keys("e");
+    pty.type_keys("30\r").type_keys("\r").type_keys("10\r").type_keys("\r");
+    pty.type_keys("error_rate>0%").expect_shown("'error_rate>0%'");
+    pty.type_keys("\u{1b}[15~").expect_shown("Run 1").expect_shown("Verdict 1  PASS");
+    for shown in ["service", "rate ", "p50", "round 20 of 20", "exit code 0", "between"] {
+        pty.expect_shown(shown);
+    }
+    pty.expect_shown("PASS  A: error_rate 0.00% <= 0.00%");
+    assert_eq!((calls(&room, "echo"), calls(&room, "add")), (40, 40));
+    pty.type_keys("B").expect_shown("keep as").type_keys("\r").expect_shown("kept in");
+    let text = std::fs::read_to_string(room.path("work/baseline.json")).unwrap();
+    let kept: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept["targets"][1]["requests"], 30);
+    // The next run is compared with it.
+    pty.type_keys("\r").expect_shown("Verdict 2").expect_shown("compared with");
+    assert_eq!(calls(&room, "echo"), 80);
+    pty.type_keys("E").expect_shown("write to").type_keys("\r").expect_shown("written to");
+    assert!(std::fs::read_to_string(room.path("work/bench-2.md")).unwrap().contains("srv-add"));
+    pty.type_keys("q");
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains(LEAVES));
+}
+
+#[test]
+fn a_run_is_stopped_and_what_was_measured_is_kept() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("b").expect_shown("Plan").type_keys("m").expect_shown("< open >");
+    pty.type_keys("je20\r").expect_shown("--rate 20").type_keys("\u{1b}");
+    pty.expect_shown("tool A").type_keys("jje10m\u{1b}").expect_shown("--duration 10m");
+    pty.type_keys("jjj").type_keys("\r").expect_shown("measuring").expect_shown("of 20/s");
+    // It goes on while something else is shown, and leaving asks.
+    pty.type_keys("1").expect_shown("Catalogue").type_keys("q");
+    pty.expect_shown("A benchmark is running").type_keys("\u{1b}").expect_shown("find");
+    pty.type_keys("5").expect_shown("answered ").type_keys("x");
+    pty.expect_shown("not complete").expect_shown("ended before it was complete");
+    let made = calls(&room, "echo");
+    assert!(made > 0);
+    pty.type_keys("E").expect_shown("write to").type_keys("\u{15}run.csv\r");
+    pty.expect_shown("written to");
+    assert!(std::fs::read_to_string(room.path("work/run.csv")).unwrap().contains("srv-echo"));
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    assert_eq!(calls(&room, "echo"), made, "nothing is called after the end");
+}
+
+#[test]
+fn what_changes_something_is_refused_until_it_is_allowed() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 16, 60);
+    pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
+    pty.type_keys("b").expect_shown("Plan").type_keys("\r").expect_shown("Run 1");
+    pty.expect_shown("is not called many times");
+    assert_eq!(calls(&room, "wipe"), 0);
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}

@@ -1,0 +1,58 @@
+//! Statistics: calls of the console and of other processes, and what is written to disk.
+
+use serde_json::Value;
+
+use super::room_with_server;
+use crate::support::{Pty, log_events};
+
+#[test]
+fn calls_of_the_console_and_of_others_are_counted_and_written() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk\u{1b}[15~");
+    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("find");
+    pty.type_keys("4").expect_shown("Tools by calls  last 1h").expect_shown("100.0");
+    pty.expect_shown("max ").expect_shown("store   ");
+    // What another process does is seen as it happens.
+    room.with_servers(["call", "srv-add", "a=1", "b=2"]).check().exits(0);
+    pty.expect_shown("srv-add");
+    pty.type_keys("E").expect_shown("write to").type_keys("\r").expect_shown("written to");
+    let text = std::fs::read_to_string(room.path("work/stats.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let calls = |name: &str| {
+        let tools = json["tools"].as_array().unwrap();
+        tools.iter().find(|tool| tool["tool_name"] == name).unwrap()["total_calls"].clone()
+    };
+    assert_eq!((calls("srv-echo"), calls("srv-add")), (1.into(), 1.into()));
+    // From now on: nothing is left of what was counted before, and nothing was deleted.
+    pty.type_keys("0").expect_shown("nothing was deleted").expect_shown("no call in this window");
+    pty.type_keys("w").expect_shown("last 1m").expect_shown("srv-add");
+    pty.type_keys("\r").expect_shown("Catalogue").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    let messages = log_events(&room.log("srv"), "message");
+    assert_eq!(messages.iter().filter(|message| message["method"] == "tools/call").count(), 2);
+}
+
+#[test]
+fn a_store_that_is_none_is_put_aside_and_said() {
+    let (room, _fixture) = room_with_server();
+    room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
+    room.with_servers(["stats"]).check().exits(0).out();
+    std::fs::write(room.path("state/toolhost/stats.db"), "this is no database").unwrap();
+    room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo").type_keys("4").expect_shown("was damaged");
+    pty.expect_shown("srv-echo").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn a_narrow_screen_shows_one_pane() {
+    let (room, _fixture) = room_with_server();
+    room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 10, 40);
+    pty.expect_shown("srv-echo").type_keys("4").expect_shown("100.0");
+    pty.type_keys("\t").expect_shown("Latency").expect_shown("calls").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
