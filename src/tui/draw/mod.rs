@@ -23,6 +23,8 @@ mod words;
 mod wrap;
 
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod tests;
 
 use ratatui::Frame;

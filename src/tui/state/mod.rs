@@ -33,6 +33,8 @@ mod viewer;
 mod windows;
 
 #[cfg(test)]
+pub(super) mod craft_tests;
+#[cfg(test)]
 pub(super) mod tests;
 
 use super::event::Effect;

@@ -56,7 +56,7 @@ pub(in crate::tui) fn sample() -> State {
 }
 
 /// Presses keys: a word is typed, a name in angle brackets is that key.
-fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
+pub(in crate::tui) fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
     let mut effects = Vec::new();
     for word in keys {
         let named = match *word {
@@ -68,6 +68,9 @@ fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
             "<tab>" => Some(Key::Tab),
             "<del>" => Some(Key::Delete),
             "<f5>" => Some(Key::F(5)),
+            "<f6>" => Some(Key::F(6)),
+            "^p" => Some(Key::Ctrl('p')),
+            "^x" => Some(Key::Ctrl('x')),
             "^n" => Some(Key::Ctrl('n')),
             "^c" => Some(Key::Ctrl('c')),
             _ => None,
@@ -208,6 +211,9 @@ fn any_key() -> impl Strategy<Value = Key> {
         Key::Backspace,
         Key::Delete,
         Key::F(5),
+        Key::Ctrl('p'),
+        Key::Ctrl('o'),
+        Key::Ctrl('x'),
         Key::Ctrl('n'),
         Key::Ctrl('w'),
         Key::Ctrl('u'),

@@ -1,7 +1,9 @@
 //! The console on a real terminal: what a person types and sees, and what comes of it on the side of
 //! servers and on disk.
 
+mod craft;
 mod shell;
+mod tools;
 
 use crate::support::{Fixture, Place, Sandbox};
 
