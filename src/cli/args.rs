@@ -106,6 +106,12 @@ pub struct Global {
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Let nothing on the screen of the console turn or blink
+    #[arg(long, global = true)]
+    pub reduced_motion: bool,
+    /// Listen to the mouse in the console
+    #[arg(long, global = true)]
+    pub mouse: bool,
     /// No colour, no repainting, and nothing cut to the width of the terminal
     #[arg(long, global = true)]
     pub plain: bool,
@@ -396,6 +402,8 @@ mod tests {
                                        emergency
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
+              --reduced-motion         Let nothing on the screen of the console turn or blink
+              --mouse                  Listen to the mouse in the console
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command
@@ -474,6 +482,8 @@ mod tests {
                                        emergency
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
+              --reduced-motion         Let nothing on the screen of the console turn or blink
+              --mouse                  Listen to the mouse in the console
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command

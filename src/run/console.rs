@@ -103,6 +103,8 @@ fn look(context: &Context) -> Look {
         has_colour: settings::wants_colour(global.color, true, environment)
             || global.color == ColourChoice::Always,
         ascii: global.ascii || settings::is_ascii_locale(environment),
+        is_still: global.reduced_motion,
+        mouse: global.mouse,
         ..Look::default()
     }
 }

@@ -101,3 +101,93 @@ fn terminal(
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
     Terminal::with_options(backend, TerminalOptions { viewport })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tui::event::{Event, Input};
+    use crate::tui::keys::Key;
+    use crate::tui::state::tests::{listed, sample, tool};
+    use crate::tui::theme::Palette;
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    fn pressed(state: &mut State, key: char) {
+        state.update(Event::Input(Input::Key(Key::Char(key))));
+    }
+
+    #[test]
+    fn what_is_shown_already_is_not_written_again() {
+        let mut state = sample();
+        let mut painter = Painter::new().unwrap();
+        let first = text(painter.paint(&state).unwrap());
+        assert!(first.starts_with("\u{1b}[?2026h\u{1b}[2J"), "{first:?}");
+        assert!(first.ends_with("\u{1b}[?2026l"));
+        assert!(painter.paint(&state).unwrap().is_empty());
+        pressed(&mut state, 'j');
+        let change = painter.paint(&state).unwrap().len();
+        assert!(0 < change && change < first.len() / 2, "{change} of {}", first.len());
+        assert!(painter.paint(&state).unwrap().is_empty());
+        painter.forget();
+        assert!(painter.paint(&state).unwrap().len() > change);
+    }
+
+    #[test]
+    fn the_cursor_alone_is_a_change() {
+        let mut state = sample();
+        let mut painter = Painter::new().unwrap();
+        painter.paint(&state).unwrap();
+        for key in ['/', 'a', 'b'] {
+            pressed(&mut state, key);
+            assert!(!painter.paint(&state).unwrap().is_empty(), "{key}");
+        }
+        let home = Event::Input(Input::Key(Key::Home));
+        state.update(home);
+        assert!(!painter.paint(&state).unwrap().is_empty());
+        assert!(painter.paint(&state).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_terminal_shows_what_was_meant_at_every_step() {
+        let mut state = sample();
+        let mut painter = Painter::new().unwrap();
+        let mut shown = vt100::Parser::new(40, 120, 0);
+        for key in "jjk/cal?q:dt".chars() {
+            pressed(&mut state, key);
+            shown.process(painter.paint(&state).unwrap());
+            let mut fresh = Painter::new().unwrap();
+            let mut anew = vt100::Parser::new(40, 120, 0);
+            anew.process(fresh.paint(&state).unwrap());
+            assert_eq!(shown.screen().contents(), anew.screen().contents(), "after {key}");
+        }
+    }
+
+    #[test]
+    fn no_word_of_a_tool_steers_the_terminal_and_mono_has_no_colour() {
+        let mut hostile = tool("web-x", json!({ "type": "object" }));
+        let evil = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{9b}2J\u{202e}back";
+        hostile.description = Some(evil.to_owned());
+        hostile.title = Some(evil.to_owned());
+        hostile.warnings = vec![evil.to_owned()];
+        let mut state = sample();
+        state.shell.look.palette = Palette::Mono;
+        state.update(listed(vec![hostile]));
+        let mut painter = Painter::new().unwrap();
+        let bytes = text(painter.paint(&state).unwrap());
+        assert!(!bytes.contains("\u{1b}[31m") && !bytes.contains("\u{1b}]0"), "{bytes:?}");
+        assert!(!bytes.contains(['\u{7}', '\u{9b}', '\u{202e}']));
+        assert!(bytes.contains("\u{1b}[7m"), "the chosen line is told apart without colour");
+        // Colours are set back and never set.
+        let codes = bytes.split("\u{1b}[").skip(1);
+        let styles = codes.filter_map(|code| code.split_once('m').map(|(style, _)| style));
+        let coloured = styles.filter(|style| {
+            let numbers: Option<Vec<u32>> = style.split(';').map(|n| n.parse().ok()).collect();
+            numbers.is_some_and(|all| all.iter().any(|n| matches!(n, 30..=38 | 40..=48 | 90..=107)))
+        });
+        assert_eq!(coloured.collect::<Vec<_>>(), [""; 0]);
+    }
+}

@@ -29,6 +29,8 @@ mod words;
 mod wrap;
 
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod tests;
 
 use ratatui::Frame;

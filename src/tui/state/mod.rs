@@ -35,6 +35,8 @@ mod viewer;
 mod windows;
 
 #[cfg(test)]
+pub(super) mod craft_tests;
+#[cfg(test)]
 pub(super) mod tests;
 #[cfg(test)]
 pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};

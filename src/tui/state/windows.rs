@@ -41,6 +41,9 @@ impl State {
         let (Some(Overlay::Jump), Key::Char(letter)) = (&self.shell.overlay, key) else {
             return None;
         };
+        if !self.inbox.approvals.is_empty() {
+            return None;
+        }
         let (_, pane) = self.letters().into_iter().find(|(at, _)| *at == letter)?;
         self.shell.overlay = None;
         self.shell.focus = pane;

@@ -2,6 +2,7 @@
 //! servers and on disk.
 
 mod bench;
+mod craft;
 mod form;
 mod history;
 mod hostile;
@@ -9,8 +10,8 @@ mod inbox;
 mod offers;
 mod servers;
 mod shell;
-mod shell;
 mod stats;
+mod tools;
 mod trace;
 
 use crate::support::{Fixture, Place, Sandbox};

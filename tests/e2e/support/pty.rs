@@ -82,8 +82,17 @@ impl Pty {
 
     /// Asks the program to end.
     pub fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Tells the program that its terminal is gone.
+    pub fn hang_up(&self) {
+        self.signal(rustix::process::Signal::HUP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(id.unwrap(), rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(id.unwrap(), signal).unwrap();
     }
 
     /// Waits until some text is on the screen.

@@ -1,0 +1,165 @@
+//! Windows and results, at the sizes the console is made for, with their styles.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Style;
+use serde_json::json;
+
+use super::*;
+use crate::model::{Event as Told, LogLevel, ToolResult};
+use crate::tui::event::{Event, Input};
+use crate::tui::state::craft_tests::{begun, ended, id, told};
+use crate::tui::state::tests::{press, sample};
+use crate::tui::theme::Palette;
+
+const MONO: Theme = Theme { palette: Palette::Mono, ascii: true };
+
+/// The picture, and below it which cells are styled and how.
+fn styled(state: &State, theme: Theme) -> String {
+    let (width, height) = state.shell.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| console(frame, state, &theme)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let mut picture = terminal.backend().to_string();
+    for y in 0..height {
+        let mut runs: Vec<(u16, u16, Style)> = Vec::new();
+        for x in 0..width {
+            let style = buffer[(x, y)].style();
+            match runs.last_mut() {
+                Some((_, end, before)) if *before == style => *end = x + 1,
+                _ => runs.push((x, x + 1, style)),
+            }
+        }
+        for (from, to, style) in runs {
+            let colour = style.fg.filter(|colour| *colour != ratatui::style::Color::Reset);
+            let colour = colour.map(|colour| format!(" {colour}")).unwrap_or_default();
+            let weight = format!("{:?}", style.add_modifier);
+            if !colour.is_empty() || !style.add_modifier.is_empty() {
+                writeln!(picture, "{y}: {from}..{to} {weight}{colour}").unwrap();
+            }
+        }
+    }
+    picture
+}
+
+/// The picture without its styles.
+fn plain(state: &State, theme: Theme) -> String {
+    styled(state, theme).lines().filter(|line| line.starts_with('"')).collect::<Vec<_>>().join("\n")
+}
+
+fn sized(width: u16, height: u16) -> State {
+    let mut state = sample();
+    state.update(Event::Input(Input::Resize { width, height }));
+    state
+}
+
+fn with_running() -> State {
+    let mut state = sized(120, 40);
+    let first = begun(&mut state, "1");
+    let second = begun(&mut state, "2");
+    told(
+        &mut state,
+        Told::Progress {
+            call_id: id(second),
+            progress: 3.0,
+            total: Some(8.0),
+            message: Some("reading \u{1b}[31mpages".into()),
+        },
+    );
+    let parent = Some(id(second));
+    let call_id = crate::model::CallId("inner".into());
+    told(&mut state, Told::CallStarted { call_id, tool: "web-search".into(), parent });
+    let level = LogLevel("info".into());
+    told(&mut state, Told::Log { origin: "calculator".into(), level, text: "page 3".into() });
+    told(
+        &mut state,
+        Told::AttemptFailed {
+            call_id: id(first),
+            attempt: 1,
+            fault: crate::model::Fault::tool("busy"),
+            delay: Duration::from_secs(4),
+        },
+    );
+    state.update(Event::Tick(Duration::from_secs(100)));
+    state.update(Event::Tick(Duration::from_secs(102)));
+    state
+}
+
+fn with_result(width: u16, height: u16) -> State {
+    let mut state = sized(width, height);
+    let run = begun(&mut state, "1");
+    let result = ToolResult {
+        content: vec![
+            json!({ "type": "text", "text": "fourteen" }),
+            json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) }),
+        ],
+        warnings: vec!["rounded".to_owned()],
+        ..ToolResult::json(json!({ "value": 14, "steps": [{ "do": "sqrt", "of": 16 }, 3] }))
+    };
+    ended(&mut state, run, result);
+    state.shell.focus = crate::tui::state::Pane::Result;
+    state
+}
+
+#[test]
+fn the_palette() {
+    let mut state = sized(120, 40);
+    press(&mut state, &[":", "view"]);
+    insta::assert_snapshot!("palette_120_mono", styled(&state, MONO));
+    insta::assert_snapshot!("palette_120", styled(&state, Theme::default()));
+    for (width, height) in [(80, 24), (60, 16), (40, 10)] {
+        state.update(Event::Input(Input::Resize { width, height }));
+        insta::assert_snapshot!(format!("palette_{width}"), plain(&state, MONO));
+    }
+}
+
+#[test]
+fn the_jump() {
+    let mut state = sized(80, 24);
+    state.update(Event::Input(Input::Key(crate::tui::keys::Key::Ctrl('o'))));
+    insta::assert_snapshot!("jump_80", styled(&state, MONO));
+    state.update(Event::Input(Input::Resize { width: 40, height: 10 }));
+    insta::assert_snapshot!("jump_40", plain(&state, MONO));
+}
+
+#[test]
+fn what_runs() {
+    let mut state = with_running();
+    insta::assert_snapshot!("running_result_120", plain(&state, Theme::default()));
+    state.shell.look.is_still = true;
+    press(&mut state, &["^x"]);
+    insta::assert_snapshot!("running_120_mono", styled(&state, MONO));
+    for (width, height) in [(80, 24), (60, 16), (40, 10)] {
+        state.update(Event::Input(Input::Resize { width, height }));
+        insta::assert_snapshot!(format!("running_{width}"), plain(&state, MONO));
+    }
+}
+
+#[test]
+fn a_result_in_three_ways() {
+    let mut state = with_result(120, 40);
+    insta::assert_snapshot!("result_text_120", plain(&state, MONO));
+    press(&mut state, &["t", "j", "j"]);
+    insta::assert_snapshot!("result_tree_120_mono", styled(&state, MONO));
+    insta::assert_snapshot!("result_tree_120", styled(&state, Theme::default()));
+    press(&mut state, &["t"]);
+    insta::assert_snapshot!("result_raw_120", plain(&state, MONO));
+    for (width, height) in [(80, 24), (40, 10)] {
+        let mut state = with_result(width, height);
+        insta::assert_snapshot!(format!("result_text_{width}"), plain(&state, MONO));
+        press(&mut state, &["t"]);
+        insta::assert_snapshot!(format!("result_tree_{width}"), plain(&state, MONO));
+    }
+}
+
+#[test]
+fn a_tool_from_its_sides() {
+    let mut state = sized(120, 40);
+    press(&mut state, &["d"]);
+    insta::assert_snapshot!("schema_120", plain(&state, MONO));
+    press(&mut state, &["d"]);
+    insta::assert_snapshot!("raw_120", plain(&state, MONO));
+}

@@ -1,0 +1,116 @@
+//! The palette, keys of one's own, what is remembered, and a terminal that is always given back.
+
+use super::{LEAVES, room_with_server};
+use crate::support::{Pty, Sandbox, log_events};
+
+const F5: &str = "\u{1b}[15~";
+/// What begins every frame.
+const FRAME: &str = "\u{1b}[?2026h";
+
+fn settings(room: &Sandbox, text: &str) {
+    std::fs::write(room.path("config/toolhost/console.yaml"), text).unwrap();
+}
+
+#[test]
+fn the_palette_does_what_is_chosen() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo").type_keys(":").expect_shown("What to do");
+    pty.type_keys("view-serv").expect_shown("What to do  1").type_keys("\r");
+    pty.expect_shown("Servers 1").type_keys("\u{10}").expect_shown("What to do");
+    pty.type_keys("quit\r");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn a_key_of_ones_own_works_and_is_shown() {
+    let (room, _fixture) = room_with_server();
+    settings(&room, "keys:\n  tools: { c: fill }\ntheme: pink\n");
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("console.yaml:3:8: there is no theme 'pink'").expect_shown("c call");
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("c").expect_shown("Arguments  srv-echo").type_keys("own key").type_keys(F5);
+    pty.expect_shown("Result  ok").type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let messages = log_events(&room.log("srv"), "message");
+    assert!(
+        messages.iter().any(|m| m["method"] == "tools/call" && m.to_string().contains("own key"))
+    );
+}
+
+#[test]
+fn the_last_arguments_are_there_in_the_next_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
+    pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let file = room.path("state/toolhost/console.json");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Where the last run ended, the next one begins.
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("Catalogue 1/").expect_shown("srv-echo").type_keys("\r");
+    pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+
+    std::fs::write(&file, "{ no json").unwrap();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("what was remembered cannot be used").expect_shown("srv-echo").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    assert_eq!(std::fs::read_to_string(file.with_extension("json.old")).unwrap(), "{ no json");
+}
+
+#[test]
+fn a_shell_gets_its_terminal_while_the_console_waits() {
+    let (room, _fixture) = room_with_server();
+    let line = format!(
+        "set -m; {} --mcp mcp.yaml; echo SHELL IS BACK; fg; echo CONSOLE ENDED",
+        env!("CARGO_BIN_EXE_toolhost")
+    );
+    let mut pty = Pty::sized(&room, "sh", &["-c", &line], 24, 80);
+    pty.expect_shown("srv-echo").type_keys("\u{1a}").expect("SHELL IS BACK");
+    assert!(pty.screen().contains(LEAVES));
+    pty.cleared().expect_shown("srv-echo").expect_shown("quit").type_keys("q");
+    pty.expect("CONSOLE ENDED");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn a_hang_up_ends_it() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo");
+    pty.hang_up();
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(129), "{screen}");
+    assert!(screen.contains(LEAVES));
+}
+
+#[test]
+fn a_storm_of_sizes_ends_in_the_last_one() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo");
+    for step in 0..60 {
+        pty.resize(1 + step % 50, 1 + (step * 37) % 200);
+    }
+    pty.resize(40, 120).type_keys("?").expect_shown("Help").expect_shown("in the tools");
+    pty.type_keys("\u{1b}").expect_shown("Catalogue").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn nothing_is_written_when_nothing_changed() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("1/1 up").expect_shown("srv-echo").cleared();
+    // Keys that nothing is bound to, then one that is.
+    pty.type_keys("\u{7}\u{7}\u{7}\u{7}?").expect_shown("Help");
+    assert_eq!(pty.screen().matches(FRAME).count(), 1, "{:?}", pty.screen());
+    pty.type_keys("qq");
+    assert_eq!(pty.finish().0, Some(0));
+}

@@ -1,0 +1,96 @@
+//! Calls while they run, results, dry runs, files.
+
+use super::room_with_server;
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
+
+const F5: &str = "\u{1b}[15~";
+const F6: &str = "\u{1b}[17~";
+
+/// Chooses the tool that these letters find, and opens its form.
+fn fill(pty: &mut Pty, letters: &str, tool: &str) {
+    pty.type_keys("/").type_keys(letters).expect_shown("Catalogue 1/").type_keys("\r");
+    pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}"));
+}
+
+#[test]
+fn a_slow_call_shows_how_far_it_is_and_stops_when_told_to() {
+    let room = Sandbox::new();
+    let entry = format!(
+        "mcp_servers:\n  demo:\n    command: {}\n    args: [demo-server]\n",
+        env!("CARGO_BIN_EXE_toolhost")
+    );
+    room.file("mcp.yaml", &entry);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("demo-slow");
+    fill(&mut pty, "slow", "demo-slow");
+    pty.type_keys("20").expect_shown(r#"{"seconds":20}"#).type_keys(F5);
+    pty.expect_shown("Result  running").expect_shown("of 20.0 s").expect_shown("%");
+    pty.type_keys("\u{3}").expect_shown("told to stop").expect_shown("Result  failed");
+    pty.type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
+fn one_of_two_running_calls_is_stopped() {
+    let room = Sandbox::new();
+    let log = room.log("srv");
+    let fixture = Fixture::fault(Place::Stdio, "never-answers-call", "legacy", &log);
+    let mut entry = "mcp_servers:\n  srv:\n    timeout: 60s\n".to_owned();
+    for line in fixture.entry().lines() {
+        entry = format!("{entry}    {line}\n");
+    }
+    room.file("mcp.yaml", &entry);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo");
+    fill(&mut pty, "sec", "srv-echo");
+    pty.type_keys("older").type_keys(F5).expect_shown("1 running");
+    pty.type_keys("\u{15}newer").expect_shown(r#"{"message":"newer"}"#).type_keys(F5);
+    pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
+    // The newest stands first.
+    pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("1 running");
+    pty.type_keys("\u{3}").expect_shown("Result  failed").type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let messages = log_events(&log, "message");
+    let call = |word: &str| {
+        let mut calls = messages.iter().filter(|message| message["method"] == "tools/call");
+        calls.find(|call| call.to_string().contains(word)).unwrap()["id"].clone()
+    };
+    let stopped: Vec<_> = messages
+        .iter()
+        .filter(|message| message["method"] == "notifications/cancelled")
+        .map(|message| message["params"]["requestId"].clone())
+        .collect();
+    assert_eq!(stopped, [call("older"), call("newer")]);
+}
+
+#[test]
+fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-wipe");
+    fill(&mut pty, "srvwipe", "srv-wipe");
+    pty.type_keys(F6).expect_shown("Dry run").expect_shown("tools/call");
+    pty.expect_shown("a person is asked first").type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let messages = log_events(&room.log("srv"), "message");
+    assert!(messages.iter().all(|message| message["method"] != "tools/call"));
+}
+
+#[test]
+fn a_result_is_a_tree_and_is_written_to_a_file() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-add");
+    fill(&mut pty, "srvadd", "srv-add");
+    pty.type_keys("1\r2").type_keys(F5).expect_shown("Result  ok");
+    pty.expect_shown("output schema: it fits").expect_shown("attempts");
+    pty.type_keys("\u{1b}").expect_shown("find").type_keys("t").expect_shown("sum: 3");
+    pty.type_keys("E").expect_shown("written to srv-add-").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    let files = std::fs::read_dir(room.path("work")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let saved = files.find(|path| path.extension().is_some_and(|e| e == "json")).unwrap();
+    let value: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(saved).unwrap()).unwrap();
+    assert_eq!(value, serde_json::json!({ "sum": 3.0 }));
+}
