@@ -45,13 +45,16 @@ fn a_call_is_made_again_edited_compared_and_copied() {
         .collect();
     assert_eq!(calls, ["it's one", "it's one", "it's one and more"]);
     let files = std::fs::read_dir(room.path("work")).unwrap().flatten();
-    let written = files.map(|file| file.path()).find(|path| {
-        path.extension().is_some_and(|extension| extension == "jsonl")
-    });
+    let written = files
+        .map(|file| file.path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     let text = std::fs::read_to_string(written.unwrap()).unwrap();
-    let ids: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
-    let newest_first: Vec<Value> = kept(&room).iter().rev().map(|call| call["id"].clone()).collect();
+    let ids: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone())
+        .collect();
+    let newest_first: Vec<Value> =
+        kept(&room).iter().rev().map(|call| call["id"].clone()).collect();
     assert_eq!(ids, newest_first);
 }
 

@@ -22,13 +22,16 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
     for era in ["legacy", "modern"] {
         let (room, _fixture) = room("offers", era);
         let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-        pty.expect_shown("srv-echo").type_keys("7").expect_shown("memo://one").expect_shown("srv-greet");
+        pty.expect_shown("srv-echo")
+            .type_keys("7")
+            .expect_shown("memo://one")
+            .expect_shown("srv-greet");
         pty.type_keys("/memo://one\r").expect_shown("Enter reads it").type_keys("\r");
         pty.expect_shown("first memo").type_keys("E").expect_shown("written to");
         pty.type_keys("Y").expect_shown("copied as a command");
         assert_eq!(pty.copied(), ["toolhost resources read --server srv memo://one"]);
         // The server tells of a change at once, and what is open is read again.
-        pty.type_keys("S").expect_shown("memo://one changed");
+        pty.type_keys("S").expect_shown("memo://one changed").expect_shown("S   memo://one");
         pty.type_keys("/\u{15}memo://data\r").expect_shown("memo://data").type_keys("\r");
         pty.expect_shown("\"a\": [").type_keys("q");
         let (code, screen) = pty.finish();
@@ -59,7 +62,9 @@ fn a_prompt_and_a_template_are_filled_in_with_what_the_server_suggests() {
     pty.expect_shown("Greet alan.").type_keys("Y").expect_shown("copied as a command");
     assert_eq!(pty.copied(), ["toolhost prompts get srv-greet name=alan"]);
     pty.type_keys("/\u{15}notes\r").expect_shown("Enter fills it in").type_keys("\r");
-    pty.expect_shown("reads").type_keys("milk & honey").expect_shown("memo://notes/milk%20%26%20honey");
+    pty.expect_shown("reads")
+        .type_keys("milk & honey")
+        .expect_shown("memo://notes/milk%20%26%20honey");
     pty.type_keys("\u{1b}[15~").expect_shown("note milk%20%26%20honey").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
