@@ -72,7 +72,7 @@ fn above(frame: &mut Frame<'_>, words: &Words<'_>, history: &History, area: Rect
         _ if !said.is_empty() => words.line(Meaning::Dim, format!("/ {said}")),
         (File::Read { is_kept: false, .. }, _) => words.line(
             Meaning::Doubt,
-            "switched off: new calls are not kept (history: { enabled: false })",
+            "switched off, new calls are not kept; history: { enabled: true } keeps them",
         ),
         _ if history.is_reading() => words.line(Meaning::Dim, "reading"),
         _ => return,

@@ -12,7 +12,9 @@ use crate::util::text;
 use crate::util::units::show_size;
 
 /// How many suggestions are shown.
-const SUGGESTED: u16 = 5;
+const SUGGESTED: usize = 5;
+/// From this height on they have a frame.
+const FRAMED: u16 = 16;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -154,19 +156,30 @@ fn content(frame: &mut Frame<'_>, words: &Words<'_>, offers: &Offers, focused: b
 }
 
 fn ask(frame: &mut Frame<'_>, words: &Words<'_>, asking: &Asking, focused: bool, area: Rect) {
-    let suggestions = &asking.suggestions;
-    let listed = u16::try_from(suggestions.values.len()).unwrap_or(SUGGESTED).min(SUGGESTED);
+    let mut lines = beneath(words, asking);
+    let is_framed = words.frames && area.height >= FRAMED && !lines.is_empty();
+    let frame_rows = if is_framed { 2 } else { 0 };
     // A small screen keeps the fields.
-    let height = (listed + 2).min(area.height / 3);
+    let height = u16::try_from(lines.len()).unwrap_or(0) + frame_rows;
+    let height = height.min(area.height / 3 + frame_rows);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
     form::draw(frame, words, &asking.form, focused, above);
+    let below =
+        if is_framed { pane::open(frame, words, below, "Suggestions", false) } else { below };
+    lines.truncate(below.height.into());
+    frame.render_widget(ratatui::text::Text::from(lines), below);
+}
+
+/// What stands below the fields: the address that is made of them, what the server suggests.
+fn beneath(words: &Words<'_>, asking: &Asking) -> Vec<Line<'static>> {
+    let suggestions = &asking.suggestions;
     let mut lines = Vec::new();
     if let Some(address) = asking.address() {
         lines.push(words.fact(" reads", address));
     }
-    let first = suggestions.taken.unwrap_or(0).saturating_sub(usize::from(SUGGESTED) - 1);
-    for (at, value) in suggestions.values.iter().enumerate().skip(first).take(SUGGESTED.into()) {
+    let first = suggestions.taken.unwrap_or(0).saturating_sub(SUGGESTED - 1);
+    for (at, value) in suggestions.values.iter().enumerate().skip(first).take(SUGGESTED) {
         let taken = suggestions.taken == Some(at);
         let meaning = if taken { Meaning::Chosen } else { Meaning::Plain };
         let pointer = if taken { words.theme.pointer() } else { "  " };
@@ -179,9 +192,7 @@ fn ask(frame: &mut Frame<'_>, words: &Words<'_>, asking: &Asking, focused: bool,
     if let Some(fault) = &suggestions.fault {
         lines.push(words.line(Meaning::Dim, format!(" no suggestions: {fault}")));
     }
-    for (at, line) in (below.y..below.bottom()).zip(lines) {
-        frame.render_widget(line, Rect { y: at, height: 1, ..below });
-    }
+    lines
 }
 
 #[cfg(test)]

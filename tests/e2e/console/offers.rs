@@ -31,7 +31,7 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
         pty.type_keys("Y").expect_shown("copied as a command");
         assert_eq!(pty.copied(), ["toolhost resources read --server srv memo://one"]);
         // The server tells of a change at once, and what is open is read again.
-        pty.type_keys("S").expect_shown("memo://one changed");
+        pty.type_keys("S").expect_shown("memo://one changed").expect_shown("S   memo://one");
         pty.type_keys("/\u{15}memo://data\r").expect_shown("memo://data").type_keys("\r");
         pty.expect_shown("\"a\": [").type_keys("q");
         let (code, screen) = pty.finish();
