@@ -279,10 +279,6 @@ fn foot(words: &Words<'_>, form: &Form) -> Vec<Line<'static>> {
     if let Some(problem) = &form.problem {
         lines.push(words.line(Meaning::Bad, format!("! {problem}")));
     }
-    if form.asks_for_secret() {
-        let said = "! something here looks like a secret: it is not shown, but it is sent";
-        lines.push(words.line(Meaning::Doubt, said));
-    }
     lines.push(Line::from(vec![
         words.span(Meaning::Dim, "sends "),
         words.span(Meaning::Plain, &shown.sends),
@@ -298,6 +294,10 @@ fn foot(words: &Words<'_>, form: &Form) -> Vec<Line<'static>> {
         lines.push(words.line(Meaning::Good, state.join(", ")));
     }
     if let Some(command) = &shown.command {
+        if form.asks_for_secret() {
+            let said = "! what looks like a secret is not shown, but it is sent";
+            lines.push(words.line(Meaning::Doubt, said));
+        }
         lines.push(Line::from(vec![
             words.span(Meaning::Dim, "cli   "),
             words.span(Meaning::Plain, command),
