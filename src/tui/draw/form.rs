@@ -109,14 +109,16 @@ fn fields(frame: &mut Frame<'_>, words: &Words<'_>, form: &Form, focused: bool, 
     }
 }
 
-/// The first line that is seen when the chosen one has to be, and what is said below it.
+/// The first line that is seen when the chosen one has to be, with what is said below it and some of
+/// what follows.
 fn first_seen(form: &Form, height: usize) -> usize {
     let rows = |at: usize| {
         let row = form.fields.get(at);
         1 + row.map_or(0, |row| row.problems.len()) + usize::from(at == form.at)
     };
+    let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
     let mut first = form.at;
-    let mut used = rows(first);
+    let mut used = rows(first) + follows.min(height / 3);
     while first > 0 && used + rows(first - 1) <= height {
         first -= 1;
         used += rows(first);

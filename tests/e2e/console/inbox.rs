@@ -26,7 +26,7 @@ fn asked(room: &Sandbox, server: &str, what: &str) -> Pty {
 }
 
 fn ask(pty: &mut Pty, server: &str, what: &str) {
-    pty.type_keys(&format!("/{server}-ask\r")).expect_shown("Catalogue 1/");
+    pty.type_keys(&format!("/{server}-ask\r")).expect_shown(&format!("▸ {server}-ask"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask")).type_keys(what);
     pty.expect_shown(&format!(r#"sends {{"what":"{what}"}}"#));
     pty.type_keys("\u{1b}[15~").expect_shown("Result  running").type_keys("\u{1b}");
@@ -141,7 +141,7 @@ fn a_yes_for_the_session_is_not_asked_again() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
-    pty.expect_shown("Approval needed").expect_shown("allow these arguments").type_keys("v");
+    pty.expect_shown("Approval needed").expect_shown("    s allow these arguments").type_keys("v");
     pty.expect_shown("what it says about itself").type_keys("s").expect_shown("everything is gone");
     pty.type_keys("\u{1b}[15~").expect_shown("was allowed with these arguments");
     pty.expect_shown("Result  ok").type_keys("\u{1b}");

@@ -418,14 +418,12 @@ fn object(text: &str) -> Result<JsonObject, String> {
     }
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > SHOWN {
-        let at = text.floor_char_boundary(SHOWN);
-        let left = text.len() - at;
-        text.truncate(at);
-        text.push_str(&format!("… {left} more bytes"));
+fn cut(text: String) -> String {
+    if text.len() <= SHOWN {
+        return text;
     }
-    text
+    let (shown, rest) = text.split_at(text.floor_char_boundary(SHOWN));
+    format!("{shown}… {} more bytes", rest.len())
 }
 
 /// Whether a line can be unfolded.
