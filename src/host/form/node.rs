@@ -282,11 +282,19 @@ impl Node {
     /// Adds an item to a list, at this position; makes an object, or an empty choice of many.
     /// Whether there was anything to add.
     pub fn add(&mut self, at: usize) -> bool {
-        if matches!(self.entry, Entry::Null | Entry::Json(_)) {
+        let takes_more = match self.field.kind {
+            Kind::List => self.children.len() < ITEMS,
+            Kind::Object | Kind::Many(_) => true,
+            _ => false,
+        };
+        if !takes_more || matches!(self.entry, Entry::Json(_)) {
+            return false;
+        }
+        if self.entry == Entry::Null {
             self.clear();
         }
         match self.field.kind {
-            Kind::List if self.children.len() < ITEMS => {
+            Kind::List => {
                 let at = at.min(self.children.len());
                 let mut item = self.item(at);
                 item.begin();
@@ -295,8 +303,8 @@ impl Node {
                 self.number();
             }
             Kind::Object => self.entry = Entry::Made,
-            Kind::Many(_) if self.entry == Entry::Unset => self.entry = Entry::Ticked(Vec::new()),
-            _ => return false,
+            _ if self.entry == Entry::Unset => self.entry = Entry::Ticked(Vec::new()),
+            _ => {}
         }
         self.open();
         true

@@ -109,14 +109,16 @@ fn fields(frame: &mut Frame<'_>, words: &Words<'_>, form: &Form, focused: bool, 
     }
 }
 
-/// The first line that is seen when the chosen one has to be, and what is said below it.
+/// The first line that is seen when the chosen one has to be, with what is said below it and some of
+/// what follows.
 fn first_seen(form: &Form, height: usize) -> usize {
     let rows = |at: usize| {
         let row = form.fields.get(at);
         1 + row.map_or(0, |row| row.problems.len()) + usize::from(at == form.at)
     };
+    let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
     let mut first = form.at;
-    let mut used = rows(first);
+    let mut used = rows(first) + follows.min(height / 3);
     while first > 0 && used + rows(first - 1) <= height {
         first -= 1;
         used += rows(first);
@@ -279,10 +281,6 @@ fn foot(words: &Words<'_>, form: &Form) -> Vec<Line<'static>> {
     if let Some(problem) = &form.problem {
         lines.push(words.line(Meaning::Bad, format!("! {problem}")));
     }
-    if form.asks_for_secret() {
-        let said = "! something here looks like a secret: it is not shown, but it is sent";
-        lines.push(words.line(Meaning::Doubt, said));
-    }
     lines.push(Line::from(vec![
         words.span(Meaning::Dim, "sends "),
         words.span(Meaning::Plain, &shown.sends),
@@ -298,6 +296,10 @@ fn foot(words: &Words<'_>, form: &Form) -> Vec<Line<'static>> {
         lines.push(words.line(Meaning::Good, state.join(", ")));
     }
     if let Some(command) = &shown.command {
+        if form.asks_for_secret() {
+            let said = "! what looks like a secret is not shown, but it is sent";
+            lines.push(words.line(Meaning::Doubt, said));
+        }
         lines.push(Line::from(vec![
             words.span(Meaning::Dim, "cli   "),
             words.span(Meaning::Plain, command),

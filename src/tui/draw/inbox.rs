@@ -16,10 +16,11 @@ use crate::model::{Ask, CallId};
 use crate::tui::state::{Answer, Pane, PendingQuestion, State, Text};
 use crate::tui::theme::Meaning;
 use crate::util::text;
-use crate::util::units::show_duration;
 
-/// How much of what a server says is shown, in characters.
-const SAID: usize = 8_000;
+/// How much of one text of a server is shown, in characters.
+const SAID: usize = 4_000;
+/// How many lines of a conversation are shown.
+const LINES: usize = 400;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -153,11 +154,13 @@ fn facts(words: &Words<'_>, state: &State, pending: &PendingQuestion) -> Vec<Lin
     let round = question.round.filter(|round| *round > 1);
     let round = round.map_or_else(String::new, |round| format!(", round {round}"));
     let now = state.shell.now;
-    let mut waits = format!("for {}s", pending.waited(now).as_secs());
-    if let Some(left) = pending.left(now) {
-        let left = std::time::Duration::from_secs(left.as_secs());
-        waits.push_str(&format!("; the call ends in {} at the latest", show_duration(left)));
-    }
+    let waited = pending.waited(now).as_secs();
+    let waits = match pending.left(now) {
+        Some(left) => {
+            format!("for {waited}s; the call ends in {}s at the latest", left.as_secs())
+        }
+        None => format!("for {waited}s"),
+    };
     vec![words.fact("during", format!("{call}{round}")), words.fact("waits", waits)]
 }
 
@@ -178,6 +181,11 @@ fn quoted(words: &Words<'_>, said: &str) -> Vec<Line<'static>> {
 fn conversed(words: &Words<'_>, params: &serde_json::Value) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for part in conversation(params) {
+        if lines.len() > LINES {
+            lines.truncate(LINES);
+            lines.push(words.line(Meaning::Dim, "… and more"));
+            break;
+        }
         match part {
             Said::By(role) => {
                 let role = format!("{}:", text::shorten(role, 20));

@@ -26,8 +26,9 @@ fn asked(room: &Sandbox, server: &str, what: &str) -> Pty {
 }
 
 fn ask(pty: &mut Pty, server: &str, what: &str) {
-    pty.type_keys(&format!("/{server}-ask\r")).expect_shown("Catalogue 1/");
-    pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask")).type_keys(what);
+    pty.type_keys(&format!("/\u{15}{server}-ask\r")).expect_shown(&format!("▸ {server}-ask"));
+    pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask"));
+    pty.type_keys(&format!("\u{15}{what}"));
     pty.expect_shown(&format!(r#"sends {{"what":"{what}"}}"#));
     pty.type_keys("\u{1b}[15~").expect_shown("Result  running").type_keys("\u{1b}");
 }
@@ -78,13 +79,14 @@ fn declining_and_turning_away_are_different_answers() {
 fn two_servers_ask_at_once_and_each_gets_its_own_answer() {
     let (room, _fixtures) = house(&["one", "two"]);
     let mut pty = asked(&room, "one", "form");
-    pty.expect_shown("8 Inbox(1)").expect_shown("two-ask");
+    pty.expect_shown("8 Inbox(1)");
     ask(&mut pty, "two", "sample");
     pty.expect_shown("8 Inbox(2)").type_keys("8").expect_shown("one asks");
     pty.type_keys("j").expect_shown("two asks").expect_shown("| Say something");
     pty.type_keys("\rhello\rthere\u{1b}[15~").expect_shown("answered two");
     pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined what one asks");
-    pty.expect_shown("nobody asks anything");
+    pty.expect_shown("nobody asks anything").type_keys("1/\u{15}one-ask\r");
+    pty.expect_shown("▸ one-ask").expect_shown("Result  ok");
     leave(pty);
     assert_eq!(answers(&room, "one"), [json!({ "action": "decline" })]);
     let told = answers(&room, "two");
@@ -98,6 +100,7 @@ fn fifty_questions_at_once_stay_usable() {
     pty.expect_shown("8 Inbox(50)").type_keys("8").expect_shown("Inbox 50");
     pty.type_keys("G\rAda\u{1b}[15~").expect_shown("answered srv").expect_shown("Inbox 49");
     pty.type_keys(&"d".repeat(49)).expect_shown("nobody asks anything");
+    pty.type_keys("1").expect_shown("Result  ok");
     leave(pty);
     let mut actions: Vec<Value> =
         answers(&room, "srv").iter().map(|told| told["action"].clone()).collect();
@@ -113,7 +116,7 @@ fn a_question_goes_with_the_call_that_it_belongs_to() {
     pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
     pty.type_keys("\r").expect_shown("^D decline").type_keys("\u{3}");
     pty.expect_shown("srv does not wait for an answer any more");
-    pty.expect_shown("nobody asks anything");
+    pty.expect_shown("nobody asks anything").type_keys("1").expect_shown("Result  failed");
     leave(pty);
 }
 
@@ -129,6 +132,7 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     pty.type_keys("hunter2-x").expect_shown("*********").expect_shown("‹secret›");
     assert!(!pty.screen().contains("hunter2"), "{}", pty.screen());
     pty.type_keys("\u{1b}[15~").expect_shown("answered srv");
+    pty.type_keys("1").expect_shown("Result  ok");
     leave(pty);
     let told = answers(&room, "srv");
     assert_eq!(told[0]["action"], json!("accept"));
@@ -141,7 +145,7 @@ fn a_yes_for_the_session_is_not_asked_again() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
-    pty.expect_shown("Approval needed").expect_shown("allow these arguments").type_keys("v");
+    pty.expect_shown("Approval needed").expect_shown("    s allow these arguments").type_keys("v");
     pty.expect_shown("what it says about itself").type_keys("s").expect_shown("everything is gone");
     pty.type_keys("\u{1b}[15~").expect_shown("was allowed with these arguments");
     pty.expect_shown("Result  ok").type_keys("\u{1b}");

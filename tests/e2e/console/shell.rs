@@ -38,7 +38,7 @@ fn an_approval_is_asked_on_the_screen_and_enter_denies_it() {
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
     pty.expect_shown("Approval needed")
         .type_keys("y")
-        .expect_shown("cancel the call")
+        .expect_shown("    y allow once")
         .type_keys("\r");
     pty.expect_shown("denied");
     pty.type_keys("\u{3}");

@@ -79,7 +79,7 @@ fn json_in_60_by_16_says_where_it_is_wrong() {
 #[test]
 fn a_secret_is_nowhere_on_the_screen() {
     let mut state = filled(120, 40);
-    press(&mut state, &[Key::Up, Key::Up]);
+    press(&mut state, &[Key::Up]);
     for theme in [Theme::default(), ASCII] {
         let seen = picture(&state, theme);
         assert!(seen.contains("*******") && !seen.contains("hunter2"), "{seen}");

@@ -409,18 +409,21 @@ fn object(text: &str) -> Result<JsonObject, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err("it has to be an object: { … }".to_owned()),
-        Err(why) => Err(format!("{}:{}: not JSON: {why}", why.line(), why.column())),
+        Err(why) => {
+            let said = why.to_string();
+            // It says the place at its end; here that stands in front.
+            let said = said.split(" at line ").next().unwrap_or_default();
+            Err(format!("{}:{}: not JSON: {said}", why.line(), why.column()))
+        }
     }
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > SHOWN {
-        let at = text.floor_char_boundary(SHOWN);
-        let left = text.len() - at;
-        text.truncate(at);
-        text.push_str(&format!("… {left} more bytes"));
+fn cut(text: String) -> String {
+    if text.len() <= SHOWN {
+        return text;
     }
-    text
+    let (shown, rest) = text.split_at(text.floor_char_boundary(SHOWN));
+    format!("{shown}… {} more bytes", rest.len())
 }
 
 /// Whether a line can be unfolded.

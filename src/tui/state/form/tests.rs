@@ -137,12 +137,16 @@ fn json_and_fields_are_two_ways_to_the_same() {
 fn what_is_no_json_says_where_and_is_not_left() {
     let mut form = form();
     press(&mut form, &[Key::Ctrl('t')]);
-    form.text().unwrap().step(1);
-    form.text().unwrap().paste("\"a\": }");
+    form.text().unwrap().line().right();
+    form.text().unwrap().paste("\"a\": ");
     form.rewritten();
     press(&mut form, &[Key::Ctrl('t')]);
     assert!(form.is_json());
-    assert!(form.problem.as_deref().unwrap().starts_with("1:8: not JSON"), "{:?}", form.problem);
+    assert!(
+        form.problem.as_deref().unwrap().starts_with("1:7: not JSON: expected value"),
+        "{:?}",
+        form.problem
+    );
     assert!(!form.is_ready());
     assert_eq!(form.missing(), Some(0));
 }
