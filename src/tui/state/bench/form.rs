@@ -30,7 +30,6 @@ pub enum Side {
 
 /// An entry of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "their words say what they are")]
 pub enum Entry {
     ToolA,
     ArgumentsA,

@@ -1,0 +1,80 @@
+//! The way of somebody who opens the console for the first time: nothing is known but what the footer
+//! says.
+
+use serde_json::{Value, json};
+
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
+
+const F5: &str = "\u{1b}[15~";
+
+/// What a server was told of this method, in order.
+fn told(room: &Sandbox, server: &str, method: &str) -> Vec<Value> {
+    let messages = log_events(&room.log(server), "message").into_iter();
+    messages.filter(|message| message["method"] == method).collect()
+}
+
+/// Finds the tool and opens its form.
+fn fill(pty: &mut Pty, letters: &str, tool: &str) {
+    pty.type_keys(&format!("/\u{15}{letters}\r")).expect_shown(&format!("▸ {tool}"));
+    pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}"));
+}
+
+#[test]
+fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
+    let room = Sandbox::new();
+    let servers = [("srv", "none"), ("who", "asks-a-person"), ("slow", "never-answers-call")];
+    let mut entries = "mcp_servers:\n".to_owned();
+    for (name, fault) in servers {
+        let fixture = Fixture::fault(Place::Stdio, fault, "legacy", &room.log(name));
+        // Nothing ends by itself: it is the person who stops it.
+        entries.push_str(&format!("  {name}:\n    timeout: 5m\n"));
+        fixture.entry().lines().for_each(|line| entries.push_str(&format!("    {line}\n")));
+    }
+    room.file("mcp.yaml", &entries);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").expect_shown("who-ask").expect_shown("slow-echo");
+
+    // Three letters, a form, a result.
+    fill(&mut pty, "sec", "srv-echo");
+    pty.type_keys("milk").type_keys(F5).expect_shown("Result  ok").type_keys("\u{1b}");
+    pty.expect_shown("/ find");
+
+    // On the wire.
+    pty.type_keys("3").expect_shown("tools/call echo").type_keys("1").expect_shown("/ find");
+
+    // One that does not end is stopped.
+    fill(&mut pty, "slow-echo", "slow-echo");
+    pty.type_keys("x").type_keys(F5).expect_shown("Result  running").type_keys("\u{3}");
+    pty.expect_shown("Result  failed").type_keys("\u{1b}").expect_shown("/ find");
+
+    // A question of a server.
+    fill(&mut pty, "who-ask", "who-ask");
+    pty.type_keys("\u{15}form").type_keys(F5).expect_shown("8 Inbox(1)").type_keys("\u{1b}");
+    pty.expect_shown("/ find").type_keys("8").type_keys("\r").expect_shown("^D decline");
+    pty.type_keys("Ada").type_keys(F5).expect_shown("answered who");
+
+    // Two tools against each other.
+    pty.type_keys("1").type_keys("/\u{15}srv-echo\r").expect_shown("▸ srv-echo").type_keys("b");
+    pty.expect_shown("Plan").type_keys("b").expect_shown("Choose B").type_keys("srvadd");
+    pty.expect_shown("1 found").type_keys("\r").expect_shown("srv-add").type_keys(F5);
+    pty.expect_shown("Verdict 1").expect_shown("between");
+
+    // A call of the past, edited.
+    pty.type_keys("1").type_keys("/\u{15}srv-echo\r").expect_shown("▸ srv-echo").type_keys("h");
+    pty.expect_shown("History").expect_shown("\"message\": \"milk\"").type_keys("R");
+    pty.expect_shown("Arguments  srv-echo").type_keys(" and honey").type_keys(F5);
+    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ find").type_keys("q");
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
+
+    let calls = told(&room, "srv", "tools/call");
+    let said: Vec<&Value> =
+        calls.iter().map(|call| &call["params"]["arguments"]["message"]).collect();
+    assert_eq!(said.first(), Some(&&json!("milk")));
+    assert_eq!(said.last(), Some(&&json!("milk and honey")));
+    assert!(calls.iter().any(|call| call["params"]["name"] == "add"), "both were measured");
+    assert_eq!(told(&room, "slow", "notifications/cancelled").len(), 1);
+    let answers = log_events(&room.log("who"), "message");
+    let answer = answers.iter().find(|message| message["result"]["action"] == "accept").unwrap();
+    assert_eq!(answer["result"]["content"]["name"], "Ada");
+}
