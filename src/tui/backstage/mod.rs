@@ -102,7 +102,7 @@ impl Backstage {
             Effect::History(wish) => match wish {},
             Effect::Offers(wish) => match wish {},
             Effect::Servers(wish) => {
-                drop(tokio::spawn(servers::perform(host, wish, self.send.clone())))
+                tokio::spawn(servers::perform(host, wish, self.send.clone()));
             }
             Effect::Trace(TraceWish::Export { path, tape }) => {
                 let path = self.around.cwd.join(path);
