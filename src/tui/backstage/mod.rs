@@ -151,7 +151,7 @@ impl Backstage {
             Effect::History(wish) => self.history(wish),
             Effect::Offers(wish) => self.offers(wish),
             Effect::Servers(wish) => {
-                drop(tokio::spawn(servers::perform(host, wish, self.send.clone())))
+                tokio::spawn(servers::perform(host, wish, self.send.clone()));
             }
             Effect::Trace(TraceWish::Export { path, tape }) => {
                 let path = self.around.cwd.join(path);

@@ -34,7 +34,7 @@ impl Seen {
                 let size = bytes.len();
                 // A copy: what was read may be a small part of a large buffer that would stay.
                 *bytes = Bytes::copy_from_slice(bytes.get(..KEPT).unwrap_or(bytes));
-                is_cut = size > KEPT || shorten_glance(glance);
+                is_cut = shorten_glance(glance) || size > KEPT;
                 size
             }
             Passed::Stderr(text)
@@ -85,5 +85,58 @@ fn shorten_glance(glance: &mut Glance) -> bool {
         }
         Glance::Notification { method } => shorten(method, NAME),
         Glance::Unknown => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::traffic::Direction;
+
+    fn seen(what: Passed) -> Seen {
+        let (server, at) = ("a".to_owned(), Duration::ZERO);
+        Seen::of(Traffic { server, sequence: 1, at, call: None, what })
+    }
+
+    #[test]
+    fn of_what_is_large_the_beginning_is_kept_and_its_true_size() {
+        let direction = Direction::Received;
+        let long = "é".repeat(KEPT);
+        let bytes = Bytes::from(long.clone());
+        let method = Glance::Request { id: long.clone().into(), method: long.clone() };
+        let message =
+            |glance| Passed::Message { direction, bytes: bytes.clone(), glance, latency: None };
+        let header = (long.clone(), String::new());
+        let headers = vec![header, ("a".to_owned(), "b".to_owned())];
+        let line = "200 OK".to_owned();
+        for what in [
+            message(method),
+            message(Glance::Notification { method: long.clone() }),
+            message(Glance::Answer { id: serde_json::json!([long]), method: None, error: false }),
+            Passed::Head { direction, line, headers, latency: None },
+            Passed::Noise(long.clone()),
+        ] {
+            let seen = seen(what);
+            assert!(seen.is_cut && seen.size >= 2 * KEPT, "{}", seen.size);
+            let kept = format!("{:?}", seen.traffic).len();
+            // Bytes that are no ASCII are written as `\xc3`.
+            assert!(kept < 5 * KEPT, "{kept}");
+            if let Passed::Message { bytes, glance, .. } = &seen.traffic.what {
+                assert_eq!(bytes.len(), KEPT);
+                assert!(format!("{glance:?}").len() < 4 * NAME);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_small_is_kept_whole() {
+        let glance = Glance::Request { id: 7.into(), method: "ping".to_owned() };
+        let bytes = Bytes::from_static(b"{}");
+        let what = Passed::Message { direction: Direction::Sent, bytes, glance, latency: None };
+        let seen = seen(what);
+        assert_eq!((seen.is_cut, seen.size), (false, 2));
+        assert_eq!(seen.traffic.what.method(), Some("ping"));
     }
 }

@@ -107,7 +107,8 @@ impl State {
             }
             Told::Notice { origin, text } => self.shell.say(format!("{origin}: {text}")),
             Told::Warning { text } => self.shell.say_bad(text),
-            Told::Log { origin, level, text } => {
+            // What a server logs crossed its wire, and stands in the trace as that.
+            Told::Log { origin, level, text } if !self.servers.is_one(origin) => {
                 self.trace.logged(origin, self.shell.now, &level.0, text);
             }
             _ => {}

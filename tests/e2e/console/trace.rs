@@ -76,16 +76,30 @@ fn what_comes_while_it_is_paused_is_shown_afterwards() {
 
 #[test]
 fn secrets_never_stand_on_the_screen_or_in_the_file() {
-    let (room, _fixture) = room_with("secret-echo", "env: { API_TOKEN: planted-secret }\n");
-    let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-    call(&mut pty, "hello");
-    pty.expect_shown("tools/call echo").type_keys("G\r").expect_shown("[both]");
-    pty.expect_shown("API_TOKEN=").type_keys("E").expect_shown("for replay").type_keys("q");
-    let (code, screen) = pty.finish();
-    assert_eq!(code, Some(0));
-    let text = std::fs::read_to_string(exported(&room)).unwrap();
-    assert!(text.contains("API_TOKEN=") && !text.contains("planted"), "{text}");
-    assert!(!screen.contains("planted"));
+    for (place, more) in [
+        (Place::Stdio, "env: { API_TOKEN: planted-secret }\n"),
+        (Place::Http, "headers: { X-Api-Key: planted-secret }\n"),
+    ] {
+        let room = Sandbox::new();
+        let fixture = Fixture::fault(place, "secret-echo", "legacy", &room.log("srv"));
+        room.server_with("srv", &fixture, more);
+        let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
+        call(&mut pty, "hello");
+        pty.expect_shown("tools/call echo");
+        if place == Place::Stdio {
+            pty.type_keys("/API_TOKEN\r").expect_shown("Trace 1/");
+            pty.expect_shown("API_TOKEN=");
+        } else {
+            pty.type_keys("/x-api-key way:sent\r").expect_shown("x-api-key: ***");
+        }
+        pty.type_keys("E").expect_shown("for replay").type_keys("q");
+        let (code, screen) = pty.finish();
+        assert_eq!(code, Some(0));
+        let text = std::fs::read_to_string(exported(&room)).unwrap();
+        let shown = if place == Place::Stdio { "API_TOKEN=" } else { "***" };
+        assert!(text.contains(shown) && !text.contains("planted"), "{text}");
+        assert!(!screen.contains("planted"));
+    }
 }
 
 #[test]

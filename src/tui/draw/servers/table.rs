@@ -99,9 +99,9 @@ fn fitting(mut room: usize) -> Vec<&'static Column> {
 }
 
 fn heading(name: usize, columns: &[&Column]) -> String {
-    let mut line = format!("  {:<name$}{:<STATE$}", "NAME", "STATE");
+    let mut line = format!("  {}{}", padded("NAME", name), padded("STATE", STATE));
     for column in columns {
-        line.push_str(&format!("{:<width$}", column.title, width = column.width));
+        line += &padded(column.title, column.width);
     }
     line + "PID/URL"
 }
@@ -122,21 +122,14 @@ fn row(
         words.span(mark.unwrap_or(Meaning::Plain), named),
         words.span(meaning, padded(&word, STATE)),
     ];
-    match state.servers.fault(server) {
-        Some(fault) => {
-            let kind = fault.kind().as_str();
-            spans.push(words.span(Meaning::Bad, format!("{kind}: {}", fault.message())));
-        }
-        None => {
-            let mut facts = String::new();
-            for column in columns {
-                facts.push_str(&padded(&(column.cell)(state, server), column.width));
-            }
-            let process = server.pid.map(|pid| pid.to_string());
-            facts.push_str(&process.unwrap_or_else(|| address(&server.endpoint)));
-            spans.push(words.span(Meaning::Plain, facts));
-        }
-    }
+    spans.push(if let Some(fault) = state.servers.fault(server) {
+        words.span(Meaning::Bad, format!("{}: {}", fault.kind().as_str(), fault.message()))
+    } else {
+        let cell = |column: &&Column| padded(&(column.cell)(state, server), column.width);
+        let facts: String = columns.iter().map(cell).collect();
+        let process = server.pid.map(|pid| pid.to_string());
+        words.span(Meaning::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
+    });
     Line::from(spans)
 }
 
@@ -154,7 +147,7 @@ fn tools(state: &State, server: &ServerStatus) -> String {
     let advertised = state.servers.advertised(&server.name);
     let mut said = server.tools.map_or_else(none, |count| count.to_string());
     if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
-        said.push_str(&format!(" ~{count}"));
+        said = format!("{said} ~{count}");
     }
     if advertised.is_some_and(|advertised| advertised.asks_always) {
         said.push_str(" A");

@@ -64,17 +64,15 @@ fn lines(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, focused: bool,
 fn title(state: &State) -> String {
     let trace = &state.trace;
     let (all, found) = trace.counts();
-    let mut title =
-        if all == found { format!("Trace {all}") } else { format!("Trace {found}/{all}") };
-    match trace.waiting() {
-        Some(waiting) => title.push_str(&format!("  PAUSED, {waiting} new")),
-        None if trace.follows => title.push_str("  following"),
-        None => {}
-    }
-    if state.shell.lost > 0 {
-        title.push_str(&format!("  dropped {}", state.shell.lost));
-    }
-    title
+    let count = if all == found { all.to_string() } else { format!("{found}/{all}") };
+    let still = match trace.waiting() {
+        Some(waiting) => format!("  PAUSED, {waiting} new"),
+        None if trace.follows => "  following".to_owned(),
+        None => String::new(),
+    };
+    let lost = state.shell.lost;
+    let lost = if lost > 0 { format!("  dropped {lost}") } else { String::new() };
+    format!("Trace {count}{still}{lost}")
 }
 
 fn filter(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {

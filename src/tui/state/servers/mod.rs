@@ -170,13 +170,16 @@ impl Servers {
                     row.state = state.clone();
                 }
             }
-            Event::Log { origin, level, text }
-                if self.rows.iter().any(|row| row.name == *origin) =>
-            {
+            Event::Log { origin, level, text } if self.is_one(origin) => {
                 self.past_mut(origin).logged(&level.0, text);
             }
             _ => {}
         }
+    }
+
+    /// Whether there is a server of this name.
+    pub fn is_one(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| row.name == *name)
     }
 
     /// The chosen one.

@@ -83,13 +83,14 @@ fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> Heard {
 
 /// One server that is ready and differs from what is declared of it, and one that is dead.
 pub(in crate::tui) fn sample() -> State {
+    use ToolStatus::{Declared, Drifted, Live, Unavailable};
+
     let mut state = State::new((120, 40));
     let of = |name: &str, said: &str, status: ToolStatus| {
         let mut tool = tool(name, json!({ "type": "object" }));
         (tool.description, tool.status) = (Some(said.to_owned()), status);
         tool
     };
-    use ToolStatus::{Declared, Drifted, Live, Unavailable};
     state.update(Heard::Servers(vec![ready("files"), dead("web")]));
     let declared =
         ["files-read", "files-move", "files-chmod"].map(|name| of(name, "as declared", Declared));
@@ -168,7 +169,7 @@ fn how_servers_are_is_looked_up_every_two_seconds_while_they_are_shown() {
     }
     assert_eq!(looks, 2);
     press(&mut state, '1');
-    assert_eq!(state.update(Heard::Tick(NOW + Duration::from_secs(60))), []);
+    assert_eq!(state.update(Heard::Tick(NOW + Duration::from_mins(1))), []);
 }
 
 #[test]

@@ -132,6 +132,14 @@ impl Item {
         }
     }
 
+    /// The headers, of the head of an HTTP request or response.
+    pub fn headers(&self) -> &[(String, String)] {
+        match &self.what {
+            What::Wire(Passed::Head { headers, .. }) => headers,
+            _ => &[],
+        }
+    }
+
     /// As it stands in a trace file; `None` for a line of a log, which crossed no wire.
     pub fn traffic(&self) -> Option<Traffic> {
         let What::Wire(what) = &self.what else { return None };
@@ -146,13 +154,9 @@ impl Item {
 
     /// How many bytes of memory it takes, about.
     pub(super) fn weight(&self) -> usize {
-        let headers = match &self.what {
-            What::Wire(Passed::Head { headers, .. }) => {
-                headers.iter().map(|(name, value)| name.len() + value.len() + 48).sum()
-            }
-            _ => 0,
-        };
-        OVERHEAD + self.server.len() + self.about.len() + self.bytes().len() + headers
+        let headers = self.headers().iter().map(|(name, value)| name.len() + value.len() + 48);
+        let texts = self.server.len() + self.about.len() + self.bytes().len();
+        OVERHEAD + texts + headers.sum::<usize>()
     }
 }
 

@@ -80,8 +80,10 @@ fn holds(item: &Item, word: &str) -> bool {
     let glance = item.glance();
     let said = glance.map_or("", |glance| glance.word());
     let method = glance.and_then(|glance| glance.method()).unwrap_or_default();
+    let headers = item.headers().iter().flat_map(|(name, value)| [name, value]);
     [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), said.as_bytes()]
         .into_iter()
         .chain([method.as_bytes()])
+        .chain(headers.map(|text| text.as_bytes()))
         .any(|text| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }

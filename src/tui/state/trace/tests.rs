@@ -86,7 +86,7 @@ fn shown(state: &State) -> Vec<String> {
 }
 
 fn frame(state: &State) -> String {
-    state.trace.frame.lines.iter().map(|(_, said)| format!("{said}\n")).collect()
+    state.trace.frame.lines.iter().flat_map(|(_, said)| [said.as_str(), "\n"]).collect()
 }
 
 #[test]
