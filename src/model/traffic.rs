@@ -287,4 +287,32 @@ mod tests {
         assert_eq!(taken(&filter(&[], Some(Sent))), [true, false, false, false, true]);
         assert_eq!(taken(&filter(&[], Some(Received))), [false, true, true, true, true]);
     }
+
+    #[test]
+    fn behind_a_closed_shutter_nobody_looks() {
+        let seen = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&seen);
+        let shutter = Shutter::default();
+        let sink = TrafficSink::new(move |_| {
+            counts.fetch_add(1, Ordering::Relaxed);
+        });
+        let sink = sink.behind(shutter.clone());
+        let traffic = || Traffic {
+            server: "srv".to_owned(),
+            sequence: 1,
+            at: Duration::ZERO,
+            call: None,
+            what: Passed::Stderr("x".to_owned()),
+        };
+        sink.emit(traffic());
+        let (first, second) = (shutter.close(), sink.shutter().close());
+        assert!(sink.is_there() && !sink.is_on());
+        sink.emit(traffic());
+        drop(first);
+        assert!(!sink.is_on());
+        drop(second);
+        assert!(sink.is_on());
+        sink.emit(traffic());
+        assert_eq!(seen.load(Ordering::Relaxed), 2);
+    }
 }

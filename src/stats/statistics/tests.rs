@@ -513,3 +513,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_tool_has_its_course() {
+    let room = Room::new();
+    room.call("a", 600, "ok", 5);
+    room.call("a", 30, "ok", 7);
+    room.call("b", 30, "timeout", 9);
+    room.call("c", 30, "ok", 9);
+    let mut statistics = room.statistics();
+    statistics.refresh(now()).unwrap();
+    let since = Some(now() - Duration::from_secs(1_800));
+    let tools = Some(vec!["a".to_owned(), "b".to_owned()]);
+    let query = Query { since, tools };
+    let courses = statistics.courses(&query, now(), 60, false).unwrap();
+    assert_eq!(courses.length, Duration::from_secs(60));
+    let names: Vec<&str> = courses.of.iter().map(|(tool, _)| tool.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let calls: Vec<u64> = courses.of[0].1.iter().map(|point| point.calls).collect();
+    assert_eq!((calls.len(), calls.iter().sum::<u64>()), (31, 2));
+    let failed: u64 = courses.of[1].1.iter().map(|point| point.failed).sum();
+    assert_eq!((failed, courses.of[1].1.iter().any(|point| point.p95.is_some())), (1, false));
+    let servers = statistics.courses(&query, now(), 60, true).unwrap();
+    assert_eq!(servers.of.len(), 1, "tools of no server are one");
+    let most = statistics.courses(&query, now(), 10, false).unwrap();
+    assert!(most.of[0].1.len() <= 10);
+}

@@ -105,34 +105,38 @@ mod tests {
     use crate::tui::theme::{Palette, Theme};
     use crate::util::histogram::Durations;
 
-    fn shown(width: usize, height: usize) -> Vec<String> {
+    fn sample() -> Spread {
         let mut all = Durations::default();
         for micros in 1..=1_000 {
             all.record(Duration::from_micros(micros));
         }
-        let spread = spread(&all, 24).unwrap();
+        spread(&all, 24).unwrap()
+    }
+
+    fn shown(spread: &Spread, width: usize, height: usize) -> Vec<String> {
         let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
         let theme = Theme { palette: Palette::Mono, ascii: true };
-        let lines = lines(&Words::new(&theme), &spread, &marks, width, height);
+        let lines = lines(&Words::new(&theme), spread, &marks, width, height);
         lines.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn it_fits_every_room() {
+        let spread = sample();
         for width in 0..120 {
             for height in 0..20 {
-                let lines = shown(width, height);
+                let lines = shown(&spread, width, height);
                 assert!(lines.len() <= height.max(1), "{width}x{height}: {lines:#?}");
             }
         }
         for width in 30..120 {
-            let widest = shown(width, 8).iter().map(String::len).max().unwrap();
-            assert!(widest <= width + 12, "{width}: {:#?}", shown(width, 8));
+            let widest = shown(&spread, width, 8).iter().map(String::len).max().unwrap();
+            assert!(widest <= width + 12, "{width}: {:#?}", shown(&spread, width, 8));
         }
     }
 
     #[test]
     fn columns_stand_over_an_axis_with_marks() {
-        insta::assert_snapshot!(shown(40, 8).join("\n"));
+        insta::assert_snapshot!(shown(&sample(), 40, 8).join("\n"));
     }
 }

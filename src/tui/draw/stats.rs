@@ -56,29 +56,32 @@ pub(super) fn draw(
 fn title(state: &State) -> String {
     let stats = &state.stats;
     let rows = if stats.by_server { "Servers" } else { "Tools" };
-    let mut title = format!("{rows} by {}  {}", stats.column.title(), stats.window.title());
+    let mut parts =
+        vec![format!("{rows} by {}", stats.column.title()), stats.window.title().to_owned()];
     let running = state.shell.calls.running().count();
     if running > 0 {
-        title.push_str(&format!("  in flight {running}"));
+        parts.push(format!("in flight {running}"));
     }
     if stats.is_paused {
-        title.push_str("  PAUSED");
+        parts.push("PAUSED".to_owned());
     }
-    title
+    parts.join("  ")
 }
 
 /// One line about the use of a tool, in the window it was counted in.
 pub(super) fn line_of(words: &Words<'_>, usage: &Usage, window: Window) -> Line<'static> {
     let counts = &usage.counts;
-    let calls =
-        if counts.calls() == 1 { "1 call".to_owned() } else { format!("{} calls", counts.calls()) };
-    let mut said = format!("{calls}, {}% ok", share(counts));
-    for (name, share) in [QUANTILES[0], QUANTILES[2]] {
-        if counts.durations.count() > 0 {
-            said.push_str(&format!(", {name} {}", quantile(&counts.durations, share).0));
-        }
+    let calls = match counts.calls() {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    let mut parts = vec![calls, format!("{}% ok", share(counts))];
+    if counts.durations.count() > 0 {
+        let told = [QUANTILES[0], QUANTILES[2]];
+        let told = told.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));
+        parts.extend(told);
     }
-    words.fact("used", format!("{said} ({})", window.title()))
+    words.fact("used", format!("{} ({})", parts.join(", "), window.title()))
 }
 
 /// The share of calls that went well, in percent; only all is a hundred.
@@ -87,6 +90,14 @@ fn share(counts: &Counts) -> String {
     let percent = share * 100.0;
     let percent = if counts.failed() > 0 { percent.min(99.9) } else { percent };
     format!("{percent:.1}")
+}
+
+/// Calls a second; what is little is not nothing.
+fn per_second(rate: f64) -> String {
+    if rate > 0.0 && rate < 0.01 {
+        return "<0.01".to_owned();
+    }
+    crate::bench::words::per_second(rate)
 }
 
 /// A percentile, and how it is to be seen: one of too few calls is dim, and marked.

@@ -17,6 +17,8 @@ use crate::util::json;
 const EVERY: Duration = Duration::from_secs(1);
 /// Rows above and below the chosen one whose course is looked at: more than a screen has.
 const AROUND: usize = 40;
+/// Notes that are remembered.
+const NOTES: usize = 3;
 /// Classes of the histogram.
 const CLASSES: usize = 48;
 
@@ -97,6 +99,8 @@ pub struct Stats {
     pub seen: Option<Seen>,
     /// Why nothing was seen the last time.
     pub fault: Option<Fault>,
+    /// What had to be put right, the newest last; said until somebody looks again by hand.
+    pub notes: Vec<String>,
     /// The rows, in order.
     pub rows: Vec<Usage>,
     /// The chosen one.
@@ -144,7 +148,10 @@ impl Stage for Stats {
                 shell.say(if self.is_paused { "held still; Space goes on" } else { "live again" });
                 return Some(if self.is_paused { Vec::new() } else { self.look() });
             }
-            Action::Refresh => return Some(self.look()),
+            Action::Refresh => {
+                self.notes.clear();
+                return Some(self.look());
+            }
             Action::Export => self.file = Some(Line::of("stats.json")),
             Action::Open if self.file.is_some() => return Some(self.exported(shell)),
             Action::Back if self.file.is_some() => self.file = None,
@@ -226,6 +233,9 @@ impl Stats {
                 let is_new = self.seen.is_none();
                 let other = seen.window != self.window;
                 self.fault = None;
+                // Each is told once, and the next look comes in a second.
+                self.notes.extend(seen.notes.iter().cloned());
+                self.notes.drain(..self.notes.len().saturating_sub(NOTES));
                 self.seen = Some(*seen);
                 self.arrange();
                 // What was chosen meanwhile, and the courses of rows that were not known before.

@@ -29,7 +29,7 @@ fn two_tools_are_compared_and_the_run_is_kept() {
     for shown in ["service", "rate ", "p50", "round 20 of 20", "exit code 0", "between"] {
         pty.expect_shown(shown);
     }
-    pty.expect_shown("PASS  A: error_rate 0.00% <= 0.00%");
+    pty.expect_shown("PASS  A: error_rate 0% <= 0%");
     assert_eq!((calls(&room, "echo"), calls(&room, "add")), (40, 40));
     pty.type_keys("B").expect_shown("keep as").type_keys("\r").expect_shown("kept in");
     let text = std::fs::read_to_string(room.path("work/baseline.json")).unwrap();

@@ -15,7 +15,7 @@ fn calls_of_the_console_and_of_others_are_counted_and_written() {
     pty.type_keys("4").expect_shown("Tools by calls  last 1h").expect_shown("100.0");
     pty.expect_shown("max ").expect_shown("store   ");
     // What another process does is seen as it happens.
-    room.with_servers(["call", "srv-add", "a=1", "b=2"]).check().exits(0);
+    room.with_servers(["call", "srv-add", "a=1", "b=2"]).go().exits(0);
     pty.expect_shown("srv-add");
     pty.type_keys("E").expect_shown("write to").type_keys("\r").expect_shown("written to");
     let text = std::fs::read_to_string(room.path("work/stats.json")).unwrap();

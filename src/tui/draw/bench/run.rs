@@ -8,9 +8,11 @@ use crate::bench::seen::{PERCENTILES, Seen, SeenTarget, Times, bounds};
 use crate::bench::watch::Phase;
 use crate::bench::words::{calls, per_second};
 use crate::tui::draw::words::Words;
+use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{chart, columns, histogram};
 use crate::tui::state::bench::{Bench, PlanForm, Run};
 use crate::tui::theme::Meaning;
+use crate::util::text;
 use crate::util::units::show_duration;
 
 /// From this width on two tools stand beside each other.
@@ -65,7 +67,9 @@ pub(super) fn lines(
     lines.extend(rate(words, run, seen));
     let is_open = matches!(run.order.plan.model, Model::Open { .. });
     let several = seen.targets.len() > 1;
-    let left = height.saturating_sub(lines.len());
+    // What is above may take more lines than it is.
+    let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+    let left = height.saturating_sub(taken);
     let block = |at: usize, target: &SeenTarget, width, height| {
         let name =
             if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
@@ -90,7 +94,7 @@ fn progress(words: &Words<'_>, run: &Run, seen: &Seen, width: usize) -> Line<'st
     let until = bounds(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
     let of = match until.requests {
-        Some(all) => format!("{made} of {}", calls(all)),
+        Some(all) => format!("{made} of {all}"),
         None => calls(made),
     };
     let time = show_duration(seen.elapsed);
@@ -124,7 +128,7 @@ fn sums(words: &Words<'_>, seen: &Seen) -> Line<'static> {
     if let Some((round, rounds)) = seen.round {
         spans.push(words.span(Meaning::Plain, format!("  round {round} of {rounds}")));
     }
-    spans.push(words.span(Meaning::Dim, format!("  warm-up {warm_up}, not counted")));
+    spans.push(words.span(Meaning::Dim, format!("  warm-up {warm_up}")));
     Line::from(spans)
 }
 
@@ -152,27 +156,23 @@ fn of_target(
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = vec![words.line(Meaning::Name, columns::left(name, width.min(60)).trim_end())];
+    let count = format!("  {} calls", target.requests);
+    let name = text::cut(name, width.saturating_sub(count.len()));
+    let mut lines =
+        vec![Line::from(vec![words.span(Meaning::Name, name), words.span(Meaning::Dim, count)])];
     let Some(response) = &target.response else {
         let said = if target.failed > 0 { "no call went well yet" } else { "no answer yet" };
         lines.push(words.line(Meaning::Dim, said));
         lines.extend(kinds(words, target));
         return lines;
     };
-    if is_open {
-        lines.push(times(words, "response", response));
-        lines.extend(target.service.as_ref().map(|service| times(words, "service ", service)));
-    } else {
-        lines.push(times(words, "service ", response));
-    }
-    let spread = format!(
-        "mean {} deviation {} max {} n {}",
-        show_duration(response.mean),
-        show_duration(response.deviation),
-        show_duration(response.max),
-        response.count
-    );
-    lines.push(words.line(Meaning::Plain, spread));
+    let service = target.service.as_ref().filter(|_| is_open);
+    let first = if is_open { "response" } else { "service" };
+    lines.extend(times(words, first, response, width));
+    lines.extend(service.into_iter().flat_map(|service| times(words, "service", service, width)));
+    let (mean, deviation) = (show_duration(response.mean), show_duration(response.deviation));
+    let said = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
+    lines.push(words.line(Meaning::Plain, said));
     lines.extend(kinds(words, target));
     let drawn =
         chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), words.theme.ascii);
@@ -184,25 +184,38 @@ fn of_target(
     ]));
     if let Some(spread) = &target.spread {
         let quantiles = PERCENTILES.iter().zip(response.quantiles);
-        let marks: Vec<_> = quantiles
+        let mut marks: Vec<_> = quantiles
             .filter(|((name, _), _)| *name != "p90")
             .map(|((name, _), (time, _))| (*name, time))
             .collect();
+        // The last one is the most important.
+        marks.swap(0, 1);
         let left = height.saturating_sub(lines.len());
         lines.extend(histogram::lines(words, spread, &marks, width, left));
     }
     lines
 }
 
-/// Percentiles; those of too few calls are dim, and marked.
-fn times(words: &Words<'_>, name: &str, times: &Times) -> Line<'static> {
-    let mut spans = vec![words.span(Meaning::Dim, name.to_owned())];
+/// Percentiles, in as many lines as they need; those of too few calls are dim, and marked.
+fn times(words: &Words<'_>, name: &str, times: &Times, width: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut spans = vec![words.span(Meaning::Dim, format!("{name:<8}"))];
+    let mut used = 8;
     for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
         let (meaning, mark) = if is_sure { (Meaning::Plain, "") } else { (Meaning::Dim, "?") };
+        let said = format!("{}{mark}", show_duration(time));
+        let own = 5 + text::width(&said);
+        if used + own > width && used > 8 {
+            lines.push(Line::from(std::mem::take(&mut spans)));
+            spans.push(words.span(Meaning::Dim, " ".repeat(8)));
+            used = 8;
+        }
         spans.push(words.span(Meaning::Dim, format!(" {name} ")));
-        spans.push(words.span(meaning, format!("{}{mark}", show_duration(time))));
+        spans.push(words.span(meaning, said));
+        used += own;
     }
-    Line::from(spans)
+    lines.push(Line::from(spans));
+    lines
 }
 
 fn kinds(words: &Words<'_>, target: &SeenTarget) -> Option<Line<'static>> {

@@ -14,8 +14,10 @@ use crate::tui::state::bench::{Bench, Entry};
 use crate::tui::theme::Meaning;
 use crate::util::units::show_duration;
 
-/// Below this width the interval of a ratio stands on a line of its own.
-const ROOM_FOR_INTERVALS: u16 = 60;
+/// Below this width the interval of a ratio is left out.
+const ROOM_FOR_INTERVALS: u16 = 72;
+/// Below this width the two figures that it is made of are, too.
+const ROOM_FOR_BOTH: u16 = 56;
 
 pub(super) fn title(bench: &Bench) -> String {
     let end = bench.run.as_ref().and_then(|run| Some((run.number, run.end.as_ref()?)));
@@ -23,9 +25,12 @@ pub(super) fn title(bench: &Bench) -> String {
         None => "Verdict".to_owned(),
         Some((number, Err(_))) => format!("Verdict {number}  no run"),
         Some((number, Ok(account))) => {
+            let findings = &account.findings;
+            let judged = findings.baseline.as_ref().is_some_and(|one| one.max_regression.is_some());
             let word = match (account.fault(), account.report.ending) {
                 (Some(_), _) => "FAIL",
-                (None, Ending::Complete) => "PASS",
+                (None, Ending::Complete) if judged || !findings.thresholds.is_empty() => "PASS",
+                (None, Ending::Complete) => "done",
                 (None, _) => "not complete",
             };
             format!("Verdict {number}  {word}")
@@ -74,7 +79,7 @@ fn of_account(
     width: u16,
 ) -> Vec<Line<'static>> {
     let (report, findings) = (&account.report, &account.findings);
-    let mut lines = Vec::new();
+    let mut lines = vec![ending(words, account)];
     if report.ending != Ending::Complete {
         let said = "ended before it was complete: the figures are of what was made";
         lines.push(words.line(Meaning::Doubt, said));
@@ -88,10 +93,9 @@ fn of_account(
             (false, true) => ("PASS? ", Meaning::Doubt),
             (false, false) => ("PASS  ", Meaning::Good),
         };
-        lines.push(Line::from(vec![
-            words.span(meaning, word),
-            words.span(Meaning::Plain, &line.text),
-        ]));
+        // The word stands in front here.
+        let said = line.text.replacen(": pass", "", 1).replacen(": FAIL", "", 1);
+        lines.push(Line::from(vec![words.span(meaning, word), words.span(Meaning::Plain, said)]));
     }
     if let Some(baseline) = &findings.baseline {
         let began =
@@ -120,7 +124,6 @@ fn of_account(
     lines.extend(findings.reading.iter().map(|said| words.line(Meaning::Plain, said)));
     let warnings = findings.warnings.iter();
     lines.extend(warnings.map(|said| words.line(Meaning::Doubt, format!("! {said}"))));
-    lines.push(ending(words, account));
     lines.push(words.line(Meaning::Dim, command_line));
     lines.extend(machine(words, account));
     lines
@@ -149,14 +152,12 @@ fn machine(words: &Words<'_>, account: &Account) -> Option<Line<'static>> {
 fn comparison(words: &Words<'_>, compared: &Comparison, width: u16) -> Vec<Line<'static>> {
     let meaning = compared.headline().map_or(Meaning::Doubt, |ratio| of(ratio.verdict));
     let mut lines = vec![words.line(meaning, compared.sentence())];
-    let head = format!(
-        "{:<11}{:>9} {:>9} {:>8}  {}",
-        "",
-        "A",
-        compared.letter,
-        format!("{}/A", compared.letter),
-        if width >= ROOM_FOR_INTERVALS { "between" } else { "" }
-    );
+    let letter = compared.letter;
+    let both =
+        if width >= ROOM_FOR_BOTH { format!("{:>9} {letter:>9}", "A") } else { String::new() };
+    let between = if width >= ROOM_FOR_INTERVALS { "  between" } else { "" };
+    let ratio = format!("{letter}/A");
+    let head = format!("{:<11}{both}{ratio:>9}{between}", "");
     lines.push(words.line(Meaning::Dim, head));
     lines.extend(compared.ratios.iter().map(|ratio| row(words, ratio, width)));
     lines
@@ -165,8 +166,10 @@ fn comparison(words: &Words<'_>, compared: &Comparison, width: u16) -> Vec<Line<
 fn row(words: &Words<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
     let statistic = ratio.statistic;
     let mut said = columns::left(statistic.name(), 11);
-    said.push_str(&columns::right(&statistic.show(ratio.reference), 9));
-    said.push_str(&columns::right(&statistic.show(ratio.other), 10));
+    if width >= ROOM_FOR_BOTH {
+        said.push_str(&columns::right(&statistic.show(ratio.reference), 9));
+        said.push_str(&columns::right(&statistic.show(ratio.other), 10));
+    }
     said.push_str(&columns::right(&format!("{:.2}x", ratio.value), 9));
     let interval = ratio.interval.filter(|_| width >= ROOM_FOR_INTERVALS);
     let interval = interval.map(|(low, high)| format!("{low:.2} to {high:.2}"));

@@ -4,9 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use super::{QUANTILES, quantile};
+use super::{QUANTILES, per_second, quantile};
 use crate::bench::spread::Spread;
-use crate::bench::words::per_second;
 use crate::stats::Usage;
 use crate::stats::summary::Point;
 use crate::tui::draw::chart::{self, float};
@@ -33,18 +32,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         let left = Rect { width: left.width.saturating_sub(2), ..left };
         let drawn = drawn(words, state, usage, spread, left.width, left.height);
         pane::scrolled(frame, words, left, &drawn, 0);
-        return pane::scrolled(
-            frame,
-            words,
-            right,
-            &facts(words, state, usage, right.width),
-            state.stats.scroll,
-        );
+        let mut lines = facts(words, state, usage, right.width);
+        lines.extend(store(words, state));
+        return pane::scrolled(frame, words, right, &lines, state.stats.scroll);
     }
     let mut lines = facts(words, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
     lines.extend(drawn(words, state, usage, spread, area.width, left));
+    lines.extend(store(words, state));
     pane::scrolled(frame, words, area, &lines, state.stats.scroll);
 }
 
@@ -63,7 +59,7 @@ fn drawn(
     let durations = &usage.counts.durations;
     let scale = if state.stats.is_even { "linear" } else { "log" };
     let title = format!("time ({scale} scale, H changes it), {} calls", durations.count());
-    let marks: Vec<_> = [QUANTILES[0], QUANTILES[2], QUANTILES[3]]
+    let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
         .collect();
@@ -115,11 +111,14 @@ fn facts(words: &Words<'_>, state: &State, usage: &Usage, width: u16) -> Vec<Lin
     if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_sure_of(*share)) {
         lines.push(words.line(Meaning::Dim, "? too few calls for this percentile to say much"));
     }
-    if let Some(seen) = &state.stats.seen {
-        let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
-        lines.push(words.line(Meaning::Dim, format!("store   {}{size}", seen.place)));
-    }
     lines
+}
+
+/// Where all of it is kept.
+fn store(words: &Words<'_>, state: &State) -> Option<Line<'static>> {
+    let seen = state.stats.seen.as_ref()?;
+    let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
+    Some(words.line(Meaning::Dim, format!("store   {}{size}", seen.place)))
 }
 
 /// What happened when, a mark for each slice.

@@ -69,12 +69,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
             fault.hint_text().map(|hint| words.line(Meaning::Dim, format!("hint: {hint}"))),
         );
     }
-    if let Some(seen) = &stats.seen {
-        above.extend(seen.notes.iter().map(|note| words.line(Meaning::Doubt, format!("! {note}"))));
-        if seen.summary.behind {
-            above
-                .push(words.line(Meaning::Doubt, "! more calls wait in the spool; they come next"));
-        }
+    above.extend(stats.notes.iter().map(|note| words.line(Meaning::Doubt, format!("! {note}"))));
+    if stats.seen.as_ref().is_some_and(|seen| seen.summary.behind) {
+        above.push(words.line(Meaning::Doubt, "! more calls wait in the spool; they come next"));
     }
     if stats.rows.is_empty() {
         let said = match (&stats.seen, &stats.fault) {
@@ -181,7 +178,7 @@ fn cell(words: &Words<'_>, state: &State, usage: &Usage, column: &Column<Cell>) 
         Cell::Mean => (durations.mean().map(show_duration).unwrap_or_default(), Meaning::Plain),
         Cell::Rate => {
             let rate = state.stats.rate_of(usage).unwrap_or_default();
-            (crate::bench::words::per_second(rate), Meaning::Plain)
+            (super::per_second(rate), Meaning::Plain)
         }
     };
     words.span(meaning, columns::right(&said, column.width))

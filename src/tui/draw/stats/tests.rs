@@ -79,7 +79,7 @@ fn a_tool_tells_its_use_in_its_detail() {
     let mut state = sized(measured(), 120, 40);
     press(&mut state, &["1"]);
     let shown = picture(&state, ASCII);
-    assert!(shown.contains("used      2000 calls, 100.0% ok, p50 16.8 ms"), "{shown}");
+    assert!(shown.contains("used      2000 calls, 100.0% ok, p50 16.9 ms"), "{shown}");
 }
 
 #[test]

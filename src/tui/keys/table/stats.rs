@@ -17,7 +17,7 @@ pub(super) const STATS: Place = Place {
         shown(Key::Char('0'), Action::Reset, "reset", "count from now on; nothing is deleted"),
         quiet(Key::Char('H'), Action::Scale, "histogram with classes of equal length, or ratio"),
         quiet(Key::Char('h'), Action::ShowHistory, "show the calls of the past of the tool"),
-        quiet(Key::Char('u'), Action::Refresh, "look now"),
+        quiet(Key::Char('u'), Action::Refresh, "look now, and forget what was said above"),
         also(Key::Char('r'), Action::Refresh),
     ],
 };
