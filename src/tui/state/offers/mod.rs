@@ -5,9 +5,11 @@
 
 mod asking;
 mod content;
+mod taking;
 #[cfg(test)]
 pub(in crate::tui) mod tests;
 mod tree;
+mod watching;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,8 +18,7 @@ use serde_json::Value;
 
 use super::list::steps;
 use super::{Form, Line, List, Page, Pane, Shell, Stage, View};
-use crate::host::command;
-use crate::model::{Change, Event as Told, Fault, JsonObject, ListOwner, OfferList};
+use crate::model::{Fault, JsonObject};
 use crate::tui::event::Effect;
 use crate::tui::event::offers::{Followed, News, Ticket, Wish};
 use crate::tui::keys::{Action, When};
@@ -175,40 +176,6 @@ impl Offers {
         self.opened.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
     }
 
-    /// What is the matter with an item, in two marks: whether it is watched, whether it changed.
-    pub fn marks(&self, item: &Item) -> (char, char) {
-        let Some(followed) = self.tree.resource(item) else { return (' ', ' ') };
-        let watched = match self.followed.get(&followed) {
-            Some(true) => 'S',
-            Some(false) => 's',
-            None => ' ',
-        };
-        (watched, if self.changed.contains(&followed) { '!' } else { ' ' })
-    }
-
-    /// Hears what the host tells.
-    pub fn told(&mut self, event: &Told, view: View) -> Vec<Effect> {
-        match event {
-            Told::ListChanged {
-                owner: ListOwner::Server(server),
-                list: OfferList::Resources | OfferList::Prompts,
-            } => {
-                let ask = self.tree.changed(server, view == View::Offers);
-                ask.then(|| Effect::Offers(Wish::List(server.clone()))).into_iter().collect()
-            }
-            Told::ResourceUpdated { server, uri } => {
-                let resource = Followed { server: server.clone(), uri: uri.clone() };
-                // What is watched is told in a way that loses nothing.
-                if self.followed.contains_key(&resource) {
-                    Vec::new()
-                } else {
-                    self.updated(resource)
-                }
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// Takes in what came of a wish.
     pub fn hear(&mut self, news: News, shell: &mut Shell) -> Vec<Effect> {
         match news {
@@ -251,53 +218,6 @@ impl Offers {
             }
         }
         Vec::new()
-    }
-
-    fn followed(&mut self, followed: Followed, change: Change, shell: &mut Shell) -> Vec<Effect> {
-        let Some(agreed) = self.followed.get_mut(&followed) else { return Vec::new() };
-        match change {
-            Change::Listening { refused } if refused.contains(&followed.uri) => {
-                self.followed.remove(&followed);
-                let Followed { server, uri } = &followed;
-                shell.say_bad(format!("{server} does not tell when {uri} changes"));
-                return vec![Effect::Offers(Wish::Unfollow(followed))];
-            }
-            Change::Listening { .. } => {
-                *agreed = true;
-                shell.say(format!("watching {}", followed.uri));
-            }
-            Change::Updated { .. } => {
-                shell.say(format!("{} changed", followed.uri));
-                return self.updated(followed);
-            }
-            Change::Interrupted(fault) => {
-                *agreed = false;
-                shell.say_bad(format!("{}; trying again", fault.message()));
-            }
-            Change::List(_) | Change::Failed(_) => {}
-        }
-        Vec::new()
-    }
-
-    /// A resource changed: it is marked, or read again when it is open.
-    fn updated(&mut self, resource: Followed) -> Vec<Effect> {
-        let is_read = |opened: &&Opened| {
-            opened.item.server == resource.server
-                && opened.request == Request::Read(resource.uri.clone())
-                && opened.answer.is_some()
-        };
-        let opened = self.opened.as_ref().filter(is_read);
-        let again = opened.map(|opened| (opened.item.clone(), opened.request.clone()));
-        // Nobody can make the list grow without end.
-        if self.changed.len() < CHANGED {
-            self.changed.insert(resource);
-        }
-        let Some((item, request)) = again else { return Vec::new() };
-        let before = std::mem::take(&mut self.page);
-        let effect = self.request(item, request);
-        // What was read stays on the screen until it was read again.
-        self.page = before;
-        vec![effect]
     }
 
     fn answered(&mut self, ticket: Ticket, answer: Answer) {
@@ -426,73 +346,6 @@ impl Offers {
         shell.say("asking all servers");
         self.tree.ask_all();
         vec![Effect::Offers(Wish::ListAll)]
-    }
-
-    fn subscribe(&mut self, shell: &mut Shell) -> Vec<Effect> {
-        let opened = self.opened.as_ref().filter(|_| self.is_open());
-        let read = opened.and_then(|opened| match &opened.request {
-            Request::Read(uri) => {
-                Some(Followed { server: opened.item.server.clone(), uri: uri.clone() })
-            }
-            Request::Get(..) => None,
-        });
-        let resource = || self.tree.resource(&self.chosen_item()?);
-        let Some(followed) = read.or_else(resource) else {
-            shell.say_bad("only resources can be watched");
-            return Vec::new();
-        };
-        let wish = if self.followed.remove(&followed).is_some() {
-            shell.say(format!("not watching {} any more", followed.uri));
-            Wish::Unfollow(followed)
-        } else {
-            self.followed.insert(followed.clone(), false);
-            Wish::Follow(followed)
-        };
-        vec![Effect::Offers(wish)]
-    }
-
-    fn copied(&self, shell: &mut Shell) -> Vec<Effect> {
-        let answer =
-            self.opened.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
-        let text = match (shell.focus, answer) {
-            (Pane::Content, Some(Answer::Contents(parts))) => content::only_text(parts),
-            _ => None,
-        };
-        let page = || (shell.focus == Pane::Content).then(|| self.page.to_text());
-        let name = || Some(self.chosen_item()?.name);
-        let Some(text) = text.or_else(page).or_else(name) else { return Vec::new() };
-        shell.say("copied");
-        vec![Effect::Copy(text)]
-    }
-
-    fn command_copied(&self, shell: &mut Shell) -> Vec<Effect> {
-        let Some(item) = self.chosen_item() else { return Vec::new() };
-        let opened = self.opened.as_ref().filter(|opened| opened.item == item);
-        let line = match (opened.map(|opened| &opened.request), item.kind) {
-            (Some(Request::Read(uri)), _) => command::read(&item.server, uri),
-            (Some(Request::Get(name, arguments)), _) => command::prompt(name, arguments),
-            (None, ItemKind::Prompt) => command::prompt(&item.name, &JsonObject::new()),
-            (None, _) => command::read(&item.server, &item.name),
-        };
-        shell.say("copied as a command");
-        vec![Effect::Copy(line)]
-    }
-
-    fn exported(&self, shell: &mut Shell) -> Vec<Effect> {
-        let answer =
-            self.opened.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
-        let parts = match answer {
-            Some(Answer::Contents(parts)) if !parts.is_empty() => Arc::clone(parts),
-            Some(Answer::Messages(_, messages)) => {
-                let text = crate::util::json::pretty(messages) + "\n";
-                Arc::new(vec![serde_json::json!({ "text": text })])
-            }
-            _ => {
-                shell.say_bad("open something first: what is open is written");
-                return Vec::new();
-            }
-        };
-        vec![Effect::Offers(Wish::Save(parts))]
     }
 
     fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {
