@@ -12,7 +12,11 @@ use crate::tui::theme::Meaning;
 
 /// What there is, and which view is shown.
 pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let mut spans = vec![words.span(Meaning::Title, " toolhost ")];
+    let mut spans = Vec::new();
+    // Who opened it knows its name; the names of the views are worth more.
+    if area.width >= 100 || area.width < 60 {
+        spans.push(words.span(Meaning::Title, " toolhost "));
+    }
     let wide = area.width >= 60;
     if wide {
         let servers = &state.servers;
@@ -76,9 +80,13 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         .iter()
         .flat_map(|place| state.shell.keys.bindings(*place))
         .filter(|binding| binding.word.is_some())
+        // What something nearer has the key for does not happen.
+        .filter(|b| state.shell.keys.action(b.key, &places) == Some(b.action))
         .collect();
     // The way out and the way to know more are told before anything else.
-    let is_vital = |b: &&&Binding| matches!(b.action, Action::Help | Action::Quit | Action::Back);
+    let is_vital = |b: &&&Binding| {
+        matches!(b.action, Action::Palette | Action::Help | Action::Quit | Action::Back)
+    };
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
     let mut left = usize::from(area.width).saturating_sub(vital);
     let mut spans = Vec::new();

@@ -37,7 +37,6 @@ impl Stage for Tools {
                 self.catalogue.sort_next();
                 shell.say(format!("sorted by {}", self.catalogue.sort.title()));
             }
-            Action::Fill => self.fill(shell),
             Action::Run => return Some(self.run(shell)),
             Action::Copy => return Some(self.copied(shell)),
             Action::CopyCommand => return Some(self.command_copied(shell)),
@@ -61,7 +60,7 @@ impl Stage for Tools {
             Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
                 self.viewer.tree.fold();
             }
-            Action::Open => self.fill(shell),
+            Action::Fill | Action::Open => self.fill(shell),
             Action::Back => return self.back(shell),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));

@@ -66,7 +66,10 @@ impl State {
                 return vec![Effect::Reply(id, std::sync::Arc::new(Reply::Nobody))];
             }
             Event::Withdrawn(id) => self.inbox.withdrawn(id),
-            Event::Tools(news) => self.tools.hear(*news),
+            Event::Tools(news) => {
+                self.shell.message = None;
+                self.tools.hear(*news);
+            }
             Event::Memory(news) => return self.recalled(*news),
             Event::Stats(news) => match news {},
             Event::Bench(news) => match news {},
