@@ -3,6 +3,8 @@
 //! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
 //! a link, or take a file name from a server.
 
+use std::io;
+
 use serde_json::Value;
 
 use crate::model::ToolResult;
@@ -91,4 +93,22 @@ pub fn says_nothing_else(content: &[Value], value: &Value) -> bool {
                 .and_then(|text| serde_json::from_str::<Value>(text).ok())
                 .is_some_and(|said| said == *value)
     })
+}
+
+/// Bytes of a result as JSON, counted without building it.
+pub fn size(result: &ToolResult) -> u64 {
+    struct Count(u64);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail; a value that is no JSON counts as far as it was written.
+    let _ignored = serde_json::to_writer(&mut count, &(&result.content, &result.structured));
+    count.0
 }

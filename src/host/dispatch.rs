@@ -18,7 +18,7 @@ use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, output, retry};
+use super::{ToolHost, arguments, coerce, content, output, retry};
 use crate::model::{
     CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, Skipped, ToolCall,
     ToolContext, ToolResult, map_json,
@@ -137,7 +137,7 @@ impl ToolHost {
             protocol: route.protocol.clone(),
             routing: route.routing.clone().map(|routing| self.masked_routing(routing)),
         };
-        let bytes = result.as_ref().map_or(0, output::size);
+        let bytes = result.as_ref().map_or(0, content::size);
         ledger.close(&mut result, bytes);
         let outcome = CallOutcome { definition: Arc::clone(&tool.definition), result, metadata };
         Ok((outcome, route.has_others()))

@@ -1,8 +1,6 @@
 //! What is made of a result before it is handed out.
 //!
-//! Owns: the check against the output schema, the fault of a "no" without one, the size.
-
-use std::io;
+//! Owns: the check against the output schema, the fault of a "no" without one.
 
 use super::listings::Tool;
 use crate::model::{Fault, Phase, Source, ToolResult};
@@ -69,22 +67,4 @@ fn words(result: &ToolResult) -> String {
         None if text.is_empty() => "the tool failed without a word".to_owned(),
         None => text,
     }
-}
-
-/// Bytes of a result as JSON, counted without building it.
-pub(super) fn size(result: &ToolResult) -> u64 {
-    struct Count(u64);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail; a value that is no JSON counts as far as it was written.
-    let _ignored = serde_json::to_writer(&mut count, &(&result.content, &result.structured));
-    count.0
 }

@@ -114,6 +114,7 @@ impl Memory {
     /// Takes out what must not be written: `masked` says what is left of the arguments of a tool
     /// where they are secret. A value that it changes is not kept at all, because what stands in
     /// its place is nothing to call with.
+    #[must_use]
     pub fn without_secrets(mut self, masked: impl Fn(&JsonObject, &Value) -> JsonObject) -> Self {
         for kept in self.arguments.values_mut() {
             if let Some(schema) = kept.schema.take() {

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::{limits, output};
+use crate::host::{content, limits};
 use crate::model::{Fault, ToolCall, ToolContext, ToolResult};
 use crate::provider::ToolProvider;
 use crate::provider::repeat::{End, Load, Next, Order, Payload, Repeater, Shot, Verdict};
@@ -114,7 +114,7 @@ impl Lanes {
             Ok(result) => result,
             Err(fault) => return (Verdict::Failed(Box::new(fault)), 0),
         };
-        let bytes = output::size(&result);
+        let bytes = content::size(&result);
         if !result.success {
             let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
             return (Verdict::No(words.chars().take(WORDS).collect()), bytes);

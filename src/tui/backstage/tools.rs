@@ -35,7 +35,7 @@ fn payloads(what: Saved) -> Result<Vec<Payload>, Fault> {
             media_type: "application/json".to_owned(),
         }]),
         Saved::Blocks { content, structured, output } => {
-            let result = ToolResult { content, structured, output, ..ToolResult::default() };
+            let result = ToolResult { output, content, structured, ..ToolResult::default() };
             content::payloads(&result).map_err(|block| {
                 Fault::protocol(format!("the binary data of block {block} cannot be decoded"))
             })

@@ -16,7 +16,8 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area:
     // What waits for an answer must be seen, where there is not room for all.
     let is_tight = waiting > 0 && area.width < 110;
     let mut spans = Vec::new();
-    if !is_tight {
+    // Who opened it knows its name; the names of the views are worth more.
+    if !is_tight && (area.width >= 100 || area.width < 60) {
         spans.push(words.span(Meaning::Title, " toolhost "));
     }
     let wide = area.width >= 60 && !is_tight;
@@ -82,15 +83,17 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
 /// What the keys do here, as far as there is room.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let places = state.places();
-    let mut here: Vec<&Binding> = Vec::new();
-    for binding in places.iter().flat_map(|place| state.shell.keys.bindings(*place)) {
-        // The nearest meaning of a key counts.
-        if binding.word.is_some() && here.iter().all(|known| known.key != binding.key) {
-            here.push(binding);
-        }
-    }
+    let here: Vec<&Binding> = places
+        .iter()
+        .flat_map(|place| state.shell.keys.bindings(*place))
+        .filter(|binding| binding.word.is_some())
+        // What something nearer has the key for does not happen.
+        .filter(|b| state.shell.keys.action(b.key, &places) == Some(b.action))
+        .collect();
     // The way out and the way to know more are told before anything else.
-    let is_vital = |b: &&&Binding| matches!(b.action, Action::Help | Action::Quit | Action::Back);
+    let is_vital = |b: &&&Binding| {
+        matches!(b.action, Action::Palette | Action::Help | Action::Quit | Action::Back)
+    };
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
     let mut left = usize::from(area.width).saturating_sub(vital);
     let mut spans = Vec::new();

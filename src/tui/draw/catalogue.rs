@@ -18,9 +18,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     } else {
         format!("Catalogue {found}/{}", catalogue.len())
     };
-    let title = match catalogue.sort {
-        Sort::Source => title,
-        sort => format!("{title}  by {}", sort.title()),
+    let title = if catalogue.sort == Sort::default() {
+        title
+    } else {
+        format!("{title}  by {}", catalogue.sort.title())
     };
     let focused = state.shell.focus == Pane::Catalogue;
     let inner = pane::open(frame, words, area, &title, focused);

@@ -36,8 +36,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, palette: &PaletteWi
         let chosen = first + number == palette.list.chosen();
         let pointer = if chosen { words.theme.pointer() } else { "  " };
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
-        let name = text::cut(&entry.name, 18).into_owned();
-        let pad = " ".repeat(20_usize.saturating_sub(text::width(&name)));
+        let name = text::cut(&entry.name, 20).into_owned();
+        let pad = " ".repeat(22_usize.saturating_sub(text::width(&name)));
         let meaning = |other| if chosen { Meaning::Chosen } else { other };
         let line = Line::from(vec![
             words.span(meaning(Meaning::Key), format!("{pointer}{key:<10}")),
@@ -71,7 +71,8 @@ pub(super) fn jump(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     for (pane, place) in seen {
         let letter = letters.iter().find(|(_, other)| *other == pane).map(|(letter, _)| *letter);
         let Some(letter) = letter else { continue };
-        let label = Rect { x: place.x + 1, y: place.y, width: 3, height: 1 }.intersection(area);
-        frame.render_widget(words.line(Meaning::Chosen, format!(" {letter} ")), label);
+        // Beside the title, not over it.
+        let label = Rect { width: 2, height: 1, ..place }.intersection(area);
+        frame.render_widget(words.line(Meaning::Chosen, format!("{letter} ")), label);
     }
 }

@@ -37,7 +37,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     if all > 1 {
         title = format!("{title}  {} of {all}", all - viewer.back);
     }
-    if viewer.face != Face::Text {
+    // What went wrong has only one face.
+    let has_faces = matches!(&call.outcome, Some(Ok(outcome)) if outcome.result.is_ok());
+    if viewer.face != Face::Text && has_faces {
         title = format!("{title}  {}", viewer.face.title());
     }
     let inner = pane::open(frame, words, area, &title, focused);

@@ -173,6 +173,6 @@ impl Call {
     /// Whether its tool is this one, or one of this server.
     fn is_of(&self, origin: &str) -> bool {
         let rest = self.tool.strip_prefix(origin);
-        rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(char::is_alphanumeric))
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     }
 }

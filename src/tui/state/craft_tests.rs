@@ -261,6 +261,7 @@ fn the_mouse_chooses_what_it_points_at() {
 #[test]
 #[ignore = "measures, and says so on standard error"]
 fn how_long_a_letter_takes_among_twenty_thousand_tools() {
+    use std::fmt::Write as _;
     use std::io::Write as _;
 
     use crate::util::clock::{Clock as _, SystemClock};
@@ -280,14 +281,15 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
             let updated = started.elapsed();
             let theme = state.shell.look.theme();
             terminal.draw(|frame| crate::tui::draw::console(frame, &state, &theme)).unwrap();
-            said += &format!(", {key} {updated:?}+{:?}", started.elapsed() - updated);
+            let drawn = started.elapsed().saturating_sub(updated);
+            write!(said, ", {key} {updated:?}+{drawn:?}").unwrap();
         }
         press(&mut state, &["<esc>"]);
         let started = SystemClock.now();
         for _ in 0..1_000 {
             press(&mut state, &["<down>"]);
         }
-        said += &format!(", 1000 lines down {:?}", started.elapsed());
+        write!(said, ", 1000 lines down {:?}", started.elapsed()).unwrap();
         writeln!(std::io::stderr(), "{said}").unwrap();
     }
 }

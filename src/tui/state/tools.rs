@@ -37,7 +37,6 @@ impl Stage for Tools {
                 self.catalogue.sort_next();
                 shell.say(format!("sorted by {}", self.catalogue.sort.title()));
             }
-            Action::Fill => self.fill(shell),
             Action::Run => return Some(self.run(shell)),
             Action::Copy => return Some(self.copied(shell)),
             Action::ShowHistory => {
@@ -65,7 +64,7 @@ impl Stage for Tools {
             Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
                 self.viewer.tree.fold();
             }
-            Action::Open => self.fill(shell),
+            Action::Fill | Action::Open => self.fill(shell),
             Action::ShowTrace => return Some(self.wire(shell)),
             Action::Back => return self.back(shell),
             Action::Bench => return Some(self.benched()),

@@ -81,7 +81,10 @@ impl State {
             }
             Event::Edited(outcome) => self.edited(outcome),
             Event::Stats(news) => return self.stats.take(news),
-            Event::Tools(news) => self.tools.hear(*news),
+            Event::Tools(news) => {
+                self.shell.message = None;
+                self.tools.hear(*news);
+            }
             Event::Memory(news) => return self.recalled(*news),
             Event::History(news) => return self.history.hear(news, &mut self.shell),
             Event::Offers(news) => return self.offers.hear(news, &mut self.shell),

@@ -98,7 +98,11 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
     for step in 0..60 {
         pty.resize(1 + step % 50, 1 + (step * 37) % 200);
     }
-    pty.resize(40, 120).type_keys("?").expect_shown("Help").expect_shown("in the tools");
+    pty.resize(40, 120)
+        .expect_shown("8 Inbox")
+        .type_keys("?")
+        .expect_shown("Help")
+        .expect_shown("in the tools");
     pty.type_keys("\u{1b}").expect_shown("Catalogue").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }

@@ -47,7 +47,7 @@ fn one_of_two_running_calls_is_stopped() {
     pty.type_keys("\u{15}newer").expect_shown(r#"{"message":"newer"}"#).type_keys(F5);
     pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
     // The newest stands first.
-    pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("1 running");
+    pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("dry run");
     pty.type_keys("\u{3}").expect_shown("Result  failed").type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&log, "message");

@@ -89,7 +89,12 @@ pub(super) const ANYWHERE: Place = Place {
         shown(Key::Tab, Action::NextPane, "pane", "next pane"),
         quiet(Key::BackTab, Action::PreviousPane, "previous pane"),
         quiet(Key::Char('z'), Action::Zoom, "let the pane fill the screen, or give it back"),
-        shown(Key::Char(':'), Action::Palette, "do", "everything that can be done, to choose from"),
+        shown(
+            Key::Char(':'),
+            Action::Palette,
+            "menu",
+            "everything that can be done, to choose from",
+        ),
         also(Key::Ctrl('p'), Action::Palette),
         quiet(Key::Ctrl('o'), Action::Jump, "a letter on every pane, to go to one"),
         quiet(Key::Ctrl('x'), Action::Running, "the calls that run, to stop one of them"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::{Call, Document, Outcome};
-use crate::host::content::{json_output, kind, media_type, says_nothing_else};
+use crate::host::content::{json_output, kind, media_type, says_nothing_else, size};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, Rehearsal};
 use crate::model::{Fault, FaultKind, ToolResult};
@@ -79,15 +79,12 @@ fn block(page: &mut Document, block: &Value) {
         "resource" => {
             let resource = &block["resource"];
             let uri = resource["uri"].as_str().unwrap_or_default();
-            match resource["text"].as_str() {
-                Some(text) => {
-                    page.line(Meaning::Dim, &format!("[resource {uri}]"));
-                    page.text(Meaning::Plain, text);
-                }
-                None => {
-                    let said = format!("[resource {uri}: {}]", of(resource, "blob"));
-                    page.line(Meaning::Dim, &said);
-                }
+            if let Some(text) = resource["text"].as_str() {
+                page.line(Meaning::Dim, &format!("[resource {uri}]"));
+                page.text(Meaning::Plain, text);
+            } else {
+                let said = format!("[resource {uri}: {}]", of(resource, "blob"));
+                page.line(Meaning::Dim, &said);
             }
         }
         "resource_link" => {
@@ -154,7 +151,7 @@ fn account(page: &mut Document, outcome: &CallOutcome) {
     page.fact("time", &took);
     page.fact("attempts", &metadata.attempts.to_string());
     if let Ok(result) = &outcome.result {
-        page.fact("size", &show_size(whole(result).to_string().len() as u64));
+        page.fact("size", &show_size(size(result)));
     }
     if let Some(protocol) = &metadata.protocol {
         page.fact("protocol", protocol);
