@@ -47,8 +47,7 @@ impl Questionnaire {
 
     /// What the form is when nobody touches it.
     pub fn defaults(&self) -> JsonObject {
-        let default = |field: &Field| Some((field.key.clone(), field.default.clone()?));
-        self.fields.iter().filter_map(default).collect()
+        form::defaults(&self.fields)
     }
 
     /// What does not fit in a whole answer; nothing when it can be sent.

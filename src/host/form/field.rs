@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{CHOICES, Schema, VARIANTS};
 use crate::audit::mask;
+use crate::model::JsonObject;
 
 /// One field.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct Field {
     pub required: bool,
     /// Whether it may be `null`.
     pub nullable: bool,
-    /// What it is for the asker when it is left out. Never sent by itself.
+    /// What it is for the asker when it is left out.
     pub default: Option<Value>,
     /// Whether it seems to ask for something that nobody should see or send lightly.
     pub secret: bool,
@@ -71,6 +72,12 @@ pub struct Choice {
 pub fn fields(schema: &Schema, most: usize) -> Vec<Field> {
     let properties = schema.properties(most).into_iter();
     properties.map(|(key, property)| Field::of(key, property, schema.requires(key))).collect()
+}
+
+/// What an object with these fields is when nobody touches it.
+pub fn defaults(fields: &[Field]) -> JsonObject {
+    let default = |field: &Field| Some((field.key.clone(), field.default.clone()?));
+    fields.iter().filter_map(default).collect()
 }
 
 impl Field {

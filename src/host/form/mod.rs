@@ -8,15 +8,21 @@
 
 mod check;
 mod field;
+mod hold;
 mod node;
+mod required;
+mod rows;
 mod schema;
+mod value;
 
 #[cfg(test)]
 mod tests;
 
 pub use check::{format_fault, problems};
-pub use field::{Choice, Field, Kind, fields};
-pub use node::{Entry, Node, Part, Required, Row};
+pub use field::{Choice, Field, Kind, defaults, fields};
+pub use node::{Entry, Node};
+pub use required::Required;
+pub use rows::{Part, Row};
 pub use schema::Schema;
 
 /// How many fields of one object are shown.

@@ -125,6 +125,7 @@ impl Schema {
     }
 
     /// What the items of the list at this position look like.
+    #[must_use]
     pub fn item(&self, at: usize) -> Self {
         for (place, here) in self.places() {
             for tuple in ["prefixItems", "items"] {

@@ -100,6 +100,7 @@ impl Line {
     }
 
     /// Takes away what stands behind the cursor, and gives it, the cursor at its beginning.
+    #[must_use]
     pub fn break_off(&mut self) -> Self {
         Self { text: self.text.split_off(self.cursor), cursor: 0 }
     }

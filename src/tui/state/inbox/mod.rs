@@ -228,14 +228,14 @@ impl Stage for Inbox {
 
     fn form(&self, focus: Pane) -> Option<&Form> {
         match &self.chosen()?.answer {
-            Answer::Form(form) if focus == Pane::Question => Some(form),
+            Answer::Form(form) if focus == Pane::Question => Some(form.as_ref()),
             _ => None,
         }
     }
 
     fn form_mut(&mut self, focus: Pane) -> Option<&mut Form> {
         match &mut self.chosen_mut()?.answer {
-            Answer::Form(form) if focus == Pane::Question => Some(form),
+            Answer::Form(form) if focus == Pane::Question => Some(form.as_mut()),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::host::form::{self, Schema};
 use crate::host::questions::sample;
 use crate::host::questions::visit::Visit;
 use crate::model::{Ask, Question, Reply};
@@ -31,7 +32,7 @@ pub struct PendingQuestion {
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// A form is filled in.
-    Form(Form),
+    Form(Box<Form>),
     /// An address is visited, by the person.
     Visit(Visit),
     /// A person writes in a model's place.
@@ -52,7 +53,11 @@ impl PendingQuestion {
         let answer = match &question.ask {
             Ask::Form { schema, .. } => {
                 let schema = Arc::new(schema.clone());
-                Answer::Form(Form::of_schema(question.server.as_str(), &schema, None))
+                // A server that asks knows nothing of defaults that are left out: they are filled in.
+                let fields = form::fields(&Schema::of(&schema), form::FIELDS);
+                let known = form::defaults(&fields);
+                let form = Form::of_schema(question.server.as_str(), &schema, Some(&known));
+                Answer::Form(Box::new(form))
             }
             Ask::Open { url, .. } => Answer::Visit(Visit::of(url)),
             Ask::Sample { .. } => Answer::Write(Text::default()),

@@ -73,6 +73,18 @@ fn a_form_is_sent_when_it_fits_and_only_then() {
 }
 
 #[test]
+fn a_default_of_a_server_is_filled_in() {
+    let schema = json!({ "properties": { "colour": { "enum": ["r", "g"], "default": "g" } } });
+    let ask = Ask::Form { message: "Which?".to_owned(), schema };
+    let mut state = sample();
+    asks(&mut state, 1, "srv", ask);
+    press(&mut state, &[Key::Char('8'), Key::Enter]);
+    let wants = press(&mut state, &[Key::F(5)]);
+    let reply = Arc::new(Reply::Accept(json!({ "colour": "g" })));
+    assert_eq!(checked(&mut state, &wants, Vec::new()), [Effect::Reply(AskId(1), reply)]);
+}
+
+#[test]
 fn a_check_is_no_consent_and_a_change_takes_it_back() {
     let mut state = sample();
     asks(&mut state, 7, "srv", form());
