@@ -98,7 +98,7 @@ mod tests {
     use crate::host::coerce::coerce;
     use crate::host::request::Arguments;
 
-    fn object(value: Value) -> JsonObject {
+    fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
     }
 
@@ -109,11 +109,11 @@ mod tests {
             "lines": "a\nb", "list": [1, "x"],
         });
         assert_eq!(
-            call("notes-add", &object(arguments)),
+            call("notes-add", &object(&arguments)),
             r#"toolhost call notes-add 'text=it'\''s milk' n:=3 'digits:="3"' at=@@home on:=true none:=null 'lines:="a\nb"' 'list:=[1,"x"]'"#
         );
         assert_eq!(call("clock", &JsonObject::new()), "toolhost call clock");
-        assert_eq!(call("x", &object(json!({ "a=b": 1 }))), r#"toolhost call x '{"a=b":1}'"#);
+        assert_eq!(call("x", &object(&json!({ "a=b": 1 }))), r#"toolhost call x '{"a=b":1}'"#);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             read("files", "file:///a b;rm -rf $HOME"),
             "toolhost resources read --server files 'file:///a b;rm -rf $HOME'"
         );
-        let arguments = object(json!({ "name": "O'Brien", "mail": "@x" }));
+        let arguments = object(&json!({ "name": "O'Brien", "mail": "@x" }));
         assert_eq!(
             prompt("demo-greet", &arguments),
             r"toolhost prompts get demo-greet 'name=O'\''Brien' mail=@@x"

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Text};
+use ratatui::text::Text;
 
 use super::words::Words;
 use super::wrap::wrap;
@@ -18,7 +18,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, page: &Page, area: 
     if !kept.as_ref().is_some_and(fits) {
         let rows = page.lines().iter().flat_map(|pieces| {
             let spans = pieces.iter().map(|(meaning, said)| words.span(*meaning, said));
-            wrap(&Line::from_iter(spans), usize::from(area.width))
+            wrap(&spans.collect(), usize::from(area.width))
         });
         let rows = rows.collect();
         *kept = Some(Laid { width: area.width, height: 0, theme: *words.theme, rows });

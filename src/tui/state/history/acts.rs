@@ -4,6 +4,7 @@
 
 use super::{History, Pane, Shell};
 use crate::history::Entry;
+use crate::history::read::KeptResult;
 use crate::host::{command, replay};
 use crate::model::JsonObject;
 use crate::tui::event::history::Wish;
@@ -62,7 +63,7 @@ impl History {
     }
 
     pub(super) fn copied(&self, shell: &mut Shell) -> Vec<Effect> {
-        let result = || self.entry()?.result.as_ref().map(|result| result.text());
+        let result = || self.entry()?.result.as_ref().map(KeptResult::text);
         let text = match shell.focus {
             Pane::Entry if self.is_comparing() => Some(self.page.to_text()),
             Pane::Entry => result().or_else(|| Some(self.page.to_text())),

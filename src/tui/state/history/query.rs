@@ -139,7 +139,7 @@ mod tests {
         let wanted = Wanted {
             tool: Some("a b*".to_owned()),
             failed: Some(true),
-            since: Some(Since::Ago(Duration::from_secs(3_600))),
+            since: Some(Since::Ago(Duration::from_hours(1))),
             session: Some(Session::This),
         };
         assert_eq!(query.wanted, wanted);

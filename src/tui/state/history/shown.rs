@@ -41,6 +41,7 @@ impl Look {
     }
 
     /// The next one.
+    #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Text => Self::Json,
@@ -161,7 +162,8 @@ pub(super) fn comparison(comparison: &Comparison) -> Page {
 
 /// How much longer or shorter the later call took.
 fn later(then: Duration, now: Duration) -> String {
-    let (sign, by) = if now >= then { ('+', now - then) } else { ('-', then - now) };
+    let sign = if now >= then { '+' } else { '-' };
+    let by = now.abs_diff(then);
     format!(" ({sign}{})", show_duration(by))
 }
 

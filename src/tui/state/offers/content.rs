@@ -84,13 +84,19 @@ pub(super) fn about(tree: &Tree, row: Row) -> Page {
             page.fact(kind.title(), format!(" {}", server.count(kind)));
         }
         Row::Item(server, ItemKind::Resource, at) => {
-            tree.resource_at(server, at).map(|resource| about_resource(&mut page, resource));
+            if let Some(resource) = tree.resource_at(server, at) {
+                about_resource(&mut page, resource);
+            }
         }
         Row::Item(server, ItemKind::Template, at) => {
-            tree.template_at(server, at).map(|template| about_template(&mut page, template));
+            if let Some(template) = tree.template_at(server, at) {
+                about_template(&mut page, template);
+            }
         }
         Row::Item(server, ItemKind::Prompt, at) => {
-            tree.prompt_at(server, at).map(|prompt| about_prompt(&mut page, prompt));
+            if let Some(prompt) = tree.prompt_at(server, at) {
+                about_prompt(&mut page, prompt);
+            }
         }
     }
     page
@@ -186,7 +192,7 @@ fn show_block(page: &mut Page, block: &Value) {
     match field("type") {
         Some("text") => show_text(page, field("text").unwrap_or_default()),
         Some("image" | "audio") => {
-            binary(page, field("mimeType"), field("data").unwrap_or_default())
+            binary(page, field("mimeType"), field("data").unwrap_or_default());
         }
         Some("resource") => {
             let resource = block.get("resource").unwrap_or(&Value::Null);

@@ -183,7 +183,7 @@ impl Offers {
             News::Listed(server, lists) => {
                 let chosen = self.chosen_item();
                 let again = self.tree.take(&server, *lists);
-                self.arrange(chosen);
+                self.arrange(chosen.as_ref());
                 if again {
                     return vec![Effect::Offers(Wish::List(server))];
                 }
@@ -257,11 +257,11 @@ impl Offers {
     }
 
     /// Chooses again what was chosen, wherever it is now.
-    fn arrange(&mut self, chosen: Option<Item>) {
+    fn arrange(&mut self, chosen: Option<&Item>) {
         let rows = self.tree.rows();
         let at =
             |item: &Item| rows.iter().position(|row| self.tree.item(*row).as_ref() == Some(item));
-        let again = chosen.as_ref().and_then(at).unwrap_or(self.list.chosen());
+        let again = chosen.and_then(at).unwrap_or(self.list.chosen());
         let length = rows.len();
         self.list.choose(again, length);
         self.show();
@@ -364,7 +364,7 @@ impl Offers {
             let chosen = self.chosen_item();
             self.filter.clear();
             self.tree.filter("");
-            self.arrange(chosen);
+            self.arrange(chosen.as_ref());
         } else {
             return None;
         }
