@@ -1,6 +1,8 @@
 //! How the chosen server is: its facts, its log, its tools as declared and as advertised; beside
 //! it, where there is room, what crossed its wire.
 
+use std::time::Duration;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
@@ -13,9 +15,9 @@ use crate::tui::draw::words::Words;
 use crate::tui::draw::{pages, pane};
 use crate::tui::state::{Advertised, DriftLine, Facet, Pane, Past, State};
 use crate::tui::theme::Meaning;
+use crate::util::daytime;
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
-use crate::util::{daytime, text};
 
 /// The most characters of instructions.
 const INSTRUCTIONS: usize = 2_000;
@@ -26,7 +28,7 @@ const LOOKED_THROUGH: usize = 2_000;
 /// From this width on the wire stands beside the facts.
 const WIDE: u16 = 100;
 /// How wide the history of pings is drawn at most.
-const SPARKS: usize = 60;
+const SPARKS: usize = 30;
 
 pub(in crate::tui::draw) fn health(
     frame: &mut Frame<'_>,
@@ -187,7 +189,8 @@ fn facts(
     fact("can", server.capabilities.as_ref().map(capabilities));
     fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
     fact("routing", routing(server));
-    fact("ping", pings(words, past));
+    fact("ping", pings(past));
+    fact("", history(words, past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
     let differs = advertised.filter(|advertised| advertised.count > 0);
     fact(
@@ -285,29 +288,27 @@ fn routing(server: &ServerStatus) -> Option<String> {
     Some(weight.unwrap_or_default() + &circuit)
 }
 
-/// The newest ping, half and most of them, and how they went.
-fn pings(words: &Words<'_>, past: Option<&Past>) -> Option<String> {
+/// The newest ping, half and most of them.
+fn pings(past: Option<&Past>) -> Option<String> {
     let past = past?;
     let newest = show_duration(*past.pings.back()?);
     let (half, most) = (past.ping_within(50)?, past.ping_within(95)?);
-    let worst = *past.pings.iter().max()?;
-    let shown = past.pings.iter().skip(past.pings.len().saturating_sub(SPARKS));
+    Some(format!("{newest}  p50 {}  p95 {}", show_duration(half), show_duration(most)))
+}
+
+/// How the pings went, and how long the longest took; one alone is no history.
+fn history(words: &Words<'_>, past: Option<&Past>) -> Option<String> {
+    let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
+    let longest = *pings.iter().max()?;
     let marks: &[char] = if words.theme.ascii {
         &['.', ':', '|']
     } else {
         &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
     };
-    let height = |took: &std::time::Duration| {
-        let steps = marks.len() as u128;
-        let step = took.as_nanos() * steps / worst.as_nanos().max(1);
-        usize::try_from(step).unwrap_or(0).min(marks.len() - 1)
+    let mark = |took: &Duration| {
+        let step = took.as_nanos() * marks.len() as u128 / longest.as_nanos().max(1);
+        marks[usize::try_from(step).unwrap_or(0).min(marks.len() - 1)]
     };
-    let sparks: String = shown.map(|took| marks[height(took)]).collect();
-    let figures = format!(
-        "{newest}  p50 {}  p95 {}  max {}",
-        show_duration(half),
-        show_duration(most),
-        show_duration(worst)
-    );
-    Some(text::safe_line(&format!("{figures}  {sparks}")).into_owned())
+    let sparks: String = pings.iter().skip(pings.len().saturating_sub(SPARKS)).map(mark).collect();
+    Some(format!("{sparks}  max {}", show_duration(longest)))
 }

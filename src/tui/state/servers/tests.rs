@@ -91,7 +91,10 @@ pub(in crate::tui) fn sample() -> State {
         (tool.description, tool.status) = (Some(said.to_owned()), status);
         tool
     };
-    state.update(Heard::Servers(vec![ready("files"), dead("web")]));
+    for micros in [850, 1_200, 300] {
+        let ping = Some(Duration::from_micros(micros));
+        state.update(Heard::Servers(vec![ServerStatus { ping, ..ready("files") }, dead("web")]));
+    }
     let declared =
         ["files-read", "files-move", "files-chmod"].map(|name| of(name, "as declared", Declared));
     state.update(listed(&[], declared.to_vec()));
@@ -190,7 +193,7 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
         state.update(Heard::Servers(vec![ServerStatus { ping, ..ready("files") }]));
     }
     let past = state.servers.past("files").unwrap();
-    assert_eq!((past.pings.len(), past.log.len()), (2, 1));
+    assert_eq!((past.pings.len(), past.log.len()), (4, 1));
     assert!(state.servers.past("web").unwrap().pings.is_empty());
     assert_eq!(state.servers.advertised("files").unwrap().count, 2);
 }

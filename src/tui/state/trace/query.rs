@@ -84,6 +84,6 @@ fn holds(item: &Item, word: &str) -> bool {
     [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), said.as_bytes()]
         .into_iter()
         .chain([method.as_bytes()])
-        .chain(headers.map(|text| text.as_bytes()))
+        .chain(headers.map(String::as_bytes))
         .any(|text| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
