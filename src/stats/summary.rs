@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn what_came_since_is_what_is_left() {
         let before = Summary {
-            now: Duration::from_secs(60),
+            now: Duration::from_mins(1),
             tools: vec![usage("a", None, &[1, 2], 1), usage("b", None, &[5], 1)],
             ..Summary::default()
         };
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(about(counts.durations.mean()), 35);
         assert!((29..=30).contains(&about(counts.durations.min())));
         assert!((39..=40).contains(&about(counts.durations.max())));
-        assert_eq!(since.from, Some(Duration::from_secs(60)));
+        assert_eq!(since.from, Some(Duration::from_mins(1)));
     }
 
     #[test]

@@ -523,11 +523,11 @@ fn every_tool_has_its_course() {
     room.call("c", 30, "ok", 9);
     let mut statistics = room.statistics();
     statistics.refresh(now()).unwrap();
-    let since = Some(now() - Duration::from_secs(1_800));
+    let since = now().checked_sub(Duration::from_mins(30));
     let tools = Some(vec!["a".to_owned(), "b".to_owned()]);
     let query = Query { since, tools };
     let courses = statistics.courses(&query, now(), 60, false).unwrap();
-    assert_eq!(courses.length, Duration::from_secs(60));
+    assert_eq!(courses.length, Duration::from_mins(1));
     let names: Vec<&str> = courses.of.iter().map(|(tool, _)| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     let calls: Vec<u64> = courses.of[0].1.iter().map(|point| point.calls).collect();

@@ -15,7 +15,7 @@ use crate::util::clock::Clock;
 /// What a look may wait for: somebody looks again in a moment.
 const PATIENCE: Patience = Patience { locks: Duration::from_millis(300), chunks: 16 };
 /// A course covers that much at least, because a slice of it is a minute or more.
-const LEAST: Duration = Duration::from_secs(30 * 60);
+const LEAST: Duration = Duration::from_mins(30);
 /// Slices of a course at most.
 const SLICES: usize = 60;
 

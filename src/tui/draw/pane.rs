@@ -119,7 +119,8 @@ pub(super) fn asked(
     let cursor: usize = asked.iter().map(ratatui::text::Span::width).sum();
     let place = Rect { y: area.bottom() - 1, height: 1, ..area };
     let behind = words.span(Meaning::Plain, behind);
-    frame.render_widget(Line::from_iter(asked.into_iter().chain([behind])), place);
+    let asked: Line<'static> = asked.into_iter().chain([behind]).collect();
+    frame.render_widget(asked, place);
     let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
     frame.set_cursor_position((x, place.y));
     Rect { height: area.height - 1, ..area }

@@ -86,9 +86,9 @@ impl Window {
     /// How long it is, when that does not depend on anything.
     pub fn length(self) -> Option<Duration> {
         match self {
-            Self::Minute => Some(Duration::from_secs(60)),
-            Self::FiveMinutes => Some(Duration::from_secs(300)),
-            Self::Hour => Some(Duration::from_secs(3_600)),
+            Self::Minute => Some(Duration::from_mins(1)),
+            Self::FiveMinutes => Some(Duration::from_mins(5)),
+            Self::Hour => Some(Duration::from_hours(1)),
             Self::Session | Self::All | Self::Anew => None,
         }
     }

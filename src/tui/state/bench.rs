@@ -76,8 +76,8 @@ impl Stage for Bench {
             return Some(effects);
         }
         match action {
-            Action::TargetA => return Some(self.pick(Side::A, shell)),
-            Action::TargetB => return Some(self.pick(Side::B, shell)),
+            Action::TargetA => return Some(pick(Side::A, shell)),
+            Action::TargetB => return Some(pick(Side::B, shell)),
             Action::Fill => return Some(self.write(shell)),
             Action::Run => return Some(self.start(shell)),
             Action::Model => {
@@ -257,16 +257,11 @@ impl Bench {
         Some(Vec::new())
     }
 
-    fn pick(&mut self, side: Side, shell: &mut Shell) -> Vec<Effect> {
-        shell.focus = Pane::Plan;
-        vec![Effect::Go(Errand::ChooseTool(side))]
-    }
-
     fn write(&mut self, shell: &mut Shell) -> Vec<Effect> {
         shell.focus = Pane::Plan;
         match self.form.current() {
-            Entry::ToolA => return self.pick(Side::A, shell),
-            Entry::ToolB => return self.pick(Side::B, shell),
+            Entry::ToolA => return pick(Side::A, shell),
+            Entry::ToolB => return pick(Side::B, shell),
             entry if entry.is_choice() => drop(self.form.turn()),
             _ => self.form.is_writing = true,
         }
@@ -357,6 +352,12 @@ impl Bench {
             Err(_) => None,
         }
     }
+}
+
+/// Asks for the tools that one side is chosen of.
+fn pick(side: Side, shell: &mut Shell) -> Vec<Effect> {
+    shell.focus = Pane::Plan;
+    vec![Effect::Go(Errand::ChooseTool(side))]
 }
 
 /// The form that a file is written in, and its name.

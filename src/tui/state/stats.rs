@@ -1,5 +1,6 @@
 //! Statistics, live.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{Line, List, Pane, Shell, Stage};
@@ -101,8 +102,8 @@ pub struct Stats {
     pub fault: Option<Fault>,
     /// What had to be put right, the newest last; said until somebody looks again by hand.
     pub notes: Vec<String>,
-    /// The rows, in order.
-    pub rows: Vec<Usage>,
+    /// The servers, in order, while they are the rows.
+    servers: Vec<Usage>,
     /// The chosen one.
     pub list: List,
     /// How its durations are spread.
@@ -120,13 +121,13 @@ impl Stage for Stats {
         match action {
             Action::Sort => {
                 self.column = self.column.next();
-                self.arrange();
+                self.arrange(self.chosen().map(|usage| usage.tool.clone()));
                 shell.say(format!("sorted by {}", self.column.title()));
             }
             Action::Turn => {
                 self.by_server = !self.by_server;
                 self.list = List::default();
-                self.arrange();
+                self.arrange(None);
                 return Some(self.look());
             }
             Action::Scale => {
@@ -185,7 +186,7 @@ impl Stage for Stats {
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Usage {
-            self.list.step(by, self.rows.len());
+            self.list.step(by, self.rows().len());
             self.scroll = 0;
             self.focus();
         } else {
@@ -232,14 +233,15 @@ impl Stats {
             News::Seen(seen) => {
                 let is_new = self.seen.is_none();
                 let other = seen.window != self.window;
+                let chosen = self.chosen().map(|usage| usage.tool.clone());
                 self.fault = None;
                 // Each is told once, and the next look comes in a second.
                 self.notes.extend(seen.notes.iter().cloned());
                 self.notes.drain(..self.notes.len().saturating_sub(NOTES));
                 self.seen = Some(*seen);
-                self.arrange();
+                self.arrange(chosen);
                 // What was chosen meanwhile, and the courses of rows that were not known before.
-                if other || (is_new && !self.rows.is_empty()) {
+                if other || (is_new && !self.rows().is_empty()) {
                     return self.look();
                 }
             }
@@ -247,9 +249,17 @@ impl Stats {
         Vec::new()
     }
 
+    /// The rows, in order.
+    pub fn rows(&self) -> &[Usage] {
+        match &self.seen {
+            Some(seen) if !self.by_server => &seen.summary.tools,
+            _ => &self.servers,
+        }
+    }
+
     /// The chosen row.
     pub fn chosen(&self) -> Option<&Usage> {
-        self.rows.get(self.list.chosen())
+        self.rows().get(self.list.chosen())
     }
 
     /// What was counted of a tool, and in which window.
@@ -278,29 +288,27 @@ impl Stats {
 
     fn question(&self) -> Look {
         let first = self.list.chosen().saturating_sub(AROUND);
-        let near: Vec<&Tool> =
-            self.rows.iter().skip(first).take(2 * AROUND).map(|usage| &usage.tool).collect();
-        let tools = self.seen.iter().flat_map(|seen| &seen.summary.tools).map(|usage| &usage.tool);
-        let is_near = |tool: &&Tool| {
-            near.iter().any(|row| row.server == tool.server && (self.by_server || row == tool))
+        let near = self.rows().iter().skip(first).take(2 * AROUND).map(|usage| &usage.tool);
+        let courses_of = if self.by_server {
+            let servers: HashSet<Option<&str>> = near.map(|row| row.server.as_deref()).collect();
+            let tools = self.seen.iter().flat_map(|seen| &seen.summary.tools);
+            let own = tools.filter(|usage| servers.contains(&usage.tool.server.as_deref()));
+            own.map(|usage| usage.tool.name.clone()).collect()
+        } else {
+            near.map(|tool| tool.name.clone()).collect()
         };
-        Look {
-            window: self.window,
-            courses_of: tools.filter(is_near).map(|tool| tool.name.clone()).collect(),
-            by_server: self.by_server,
-        }
+        Look { window: self.window, courses_of, by_server: self.by_server }
     }
 
-    fn arrange(&mut self) {
-        let chosen = self.chosen().map(|usage| usage.tool.clone());
-        let Some(seen) = &self.seen else { return };
-        let summary = &seen.summary;
-        let mut rows = if self.by_server { summary.servers() } else { summary.tools.clone() };
-        sort(&mut rows, self.column.order());
-        // What was chosen stays chosen, wherever it is now.
-        let again = chosen.and_then(|tool| rows.iter().position(|usage| usage.tool == tool));
-        self.list.choose(again.unwrap_or(self.list.chosen()), rows.len());
-        self.rows = rows;
+    /// Puts the rows in order; what was chosen stays chosen, wherever it is now.
+    fn arrange(&mut self, chosen: Option<Tool>) {
+        let Some(seen) = &mut self.seen else { return };
+        sort(&mut seen.summary.tools, self.column.order());
+        self.servers = if self.by_server { seen.summary.servers() } else { Vec::new() };
+        sort(&mut self.servers, self.column.order());
+        let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
+        let length = self.rows().len();
+        self.list.choose(again.unwrap_or(self.list.chosen()), length);
         self.focus();
     }
 

@@ -105,7 +105,8 @@ fn row(
             spans.push(words.span(Meaning::Dim, text::cut(&said, room)));
         }
         _ => {
-            let (before, behind) = form.line(entry).map_or(("", ""), |line| line.split());
+            let (before, behind) =
+                form.line(entry).map_or(("", ""), crate::tui::state::Line::split);
             let before = words.span(Meaning::Plain, before);
             // What is written is seen where it is written.
             let over = before.width().saturating_sub(room.saturating_sub(1));
@@ -141,21 +142,11 @@ fn foot(words: &Words<'_>, form: &PlanForm) -> Vec<Line<'static>> {
 }
 
 fn pick(frame: &mut Frame<'_>, words: &Words<'_>, picker: &Picker, area: Rect) {
-    if area.is_empty() {
-        return;
-    }
-    let (before, behind) = picker.words.split();
-    let asked = [words.span(Meaning::Key, "find: "), words.span(Meaning::Plain, before)];
-    let cursor: usize = asked.iter().map(Span::width).sum();
-    let place = Rect { height: 1, ..area };
-    let behind = words.span(Meaning::Plain, behind);
-    frame.render_widget(Line::from_iter(asked.into_iter().chain([behind])), place);
-    let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(area.width - 1);
-    frame.set_cursor_position((area.x + x, area.y));
-    let height = usize::from(area.height - 1);
+    let area = pane::asked(frame, words, area, "find: ", &picker.words);
+    let height = usize::from(area.height);
     let first = picker.list.first(height, picker.found().len());
     for (at, row) in picker.found().enumerate().skip(first).take(height) {
-        let y = area.y + 1 + u16::try_from(at - first).unwrap_or(0);
+        let y = area.y + u16::try_from(at - first).unwrap_or(0);
         let is_chosen = at == picker.list.chosen();
         let pointer = if is_chosen { words.theme.pointer() } else { "  " };
         let meaning = if is_chosen { Meaning::Chosen } else { Meaning::Plain };

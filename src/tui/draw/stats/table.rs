@@ -73,7 +73,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
     if stats.seen.as_ref().is_some_and(|seen| seen.summary.behind) {
         above.push(words.line(Meaning::Doubt, "! more calls wait in the spool; they come next"));
     }
-    if stats.rows.is_empty() {
+    if stats.rows().is_empty() {
         let said = match (&stats.seen, &stats.fault) {
             (Some(_), _) => {
                 "no call in this window: 'w' takes another one, '1' shows tools to call"
@@ -99,8 +99,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         y += 1;
     }
     let height = usize::from(area.bottom().saturating_sub(y));
-    let from = stats.list.first(height, stats.rows.len());
-    for (at, usage) in stats.rows.iter().enumerate().skip(from).take(height) {
+    let from = stats.list.first(height, stats.rows().len());
+    for (at, usage) in stats.rows().iter().enumerate().skip(from).take(height) {
         let line = row(words, state, usage, at == stats.list.chosen(), &kept, first);
         frame.render_widget(line, Rect { y, height: 1, ..area });
         y += 1;

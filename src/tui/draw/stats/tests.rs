@@ -1,7 +1,7 @@
 //! The statistics as they look.
 
 use crate::tui::draw::tests::{ASCII, picture};
-use crate::tui::event::stats::News;
+use crate::tui::event::stats::{News, Window};
 use crate::tui::event::{Event, Input};
 use crate::tui::keys::Key;
 use crate::tui::state::State;
@@ -54,7 +54,7 @@ fn without_calls_it_is_said_what_to_do() {
     let mut state = sized(sample(), 80, 24);
     press(&mut state, &["4"]);
     assert!(picture(&state, ASCII).contains("reading what was counted"));
-    let mut seen = crate::tui::state::stats::tests::seen(Default::default());
+    let mut seen = crate::tui::state::stats::tests::seen(Window::default());
     seen.summary.tools.clear();
     seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
     state.update(Event::Stats(News::Seen(Box::new(seen))));

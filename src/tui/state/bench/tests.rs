@@ -24,7 +24,9 @@ fn times(micros: u64) -> Vec<Duration> {
 pub(in crate::tui) fn seen() -> Seen {
     let target = |name: &str, micros| {
         let mut durations = Durations::default();
-        times(micros).into_iter().for_each(|time| durations.record(time));
+        for time in times(micros) {
+            durations.record(time);
+        }
         SeenTarget {
             name: name.to_owned(),
             warm_up: 100,

@@ -37,12 +37,12 @@ pub(in crate::tui) fn seen(window: Window) -> Seen {
     };
     let course = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
     let courses =
-        Courses { length: Duration::from_secs(60), of: tools.iter().map(course).collect() };
+        Courses { length: Duration::from_mins(1), of: tools.iter().map(course).collect() };
     let now = Duration::from_secs(NOW);
     let from = Some(Duration::from_secs(NOW - 3_600));
     Seen {
         window,
-        summary: Summary { now, from, tools, ..Summary::default() },
+        summary: Summary { from, now, tools, ..Summary::default() },
         courses,
         notes: Vec::new(),
         place: "/state/toolhost/stats.db".to_owned(),
@@ -68,15 +68,18 @@ fn tick(state: &mut State, seconds: u64) -> Vec<Effect> {
 }
 
 fn names(state: &State) -> Vec<&str> {
-    state.stats.rows.iter().map(|usage| usage.tool.name.as_str()).collect()
+    state.stats.rows().iter().map(|usage| usage.tool.name.as_str()).collect()
 }
 
 fn looks(effects: &[Effect]) -> Vec<&Look> {
-    let look = |effect| match effect {
-        &Effect::Stats(Wish::Look(ref look) | Wish::Begin(ref look)) => Some(look),
+    effects.iter().filter_map(look_of).collect()
+}
+
+fn look_of(effect: &Effect) -> Option<&Look> {
+    match effect {
+        Effect::Stats(Wish::Look(look) | Wish::Begin(look)) => Some(look),
         _ => None,
-    };
-    effects.iter().filter_map(look).collect()
+    }
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn rows_are_sorted_and_what_was_chosen_stays_chosen() {
     assert_eq!(state.stats.list.chosen(), 0);
     assert_eq!(looks(&press(&mut state, &["t"])).len(), 1);
     let servers: Vec<_> =
-        state.stats.rows.iter().map(|usage| usage.tool.server.as_deref()).collect();
+        state.stats.rows().iter().map(|usage| usage.tool.server.as_deref()).collect();
     assert_eq!(servers, [Some("web"), None, Some("files")]);
 }
 
@@ -144,8 +147,6 @@ fn what_is_looked_at_is_what_is_near() {
 
 #[test]
 fn a_tool_is_shown_benchmarked_and_written() {
-    let mut state = measured();
-    press(&mut state, &["E", "<enter>"]);
     let mut state = measured();
     let effects = press(&mut state, &["E", "<enter>"]);
     let [Effect::Write { path, text }] = &effects[..] else { panic!("{effects:?}") };
