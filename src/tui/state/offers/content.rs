@@ -67,7 +67,7 @@ pub(super) fn about(tree: &Tree, row: Row) -> Page {
         Row::Server(at) => {
             let Some(server) = tree.servers().get(at) else { return page };
             for kind in ItemKind::ALL {
-                page.fact(kind.title(), format!(" {}", server.count(kind)));
+                page.line(Meaning::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
             }
             if server.is_asked {
                 page.line(Meaning::Dim, "being asked");
@@ -81,7 +81,7 @@ pub(super) fn about(tree: &Tree, row: Row) -> Page {
         }
         Row::Group(at, kind) => {
             let Some(server) = tree.servers().get(at) else { return page };
-            page.fact(kind.title(), format!(" {}", server.count(kind)));
+            page.line(Meaning::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
         }
         Row::Item(server, ItemKind::Resource, at) => {
             if let Some(resource) = tree.resource_at(server, at) {
