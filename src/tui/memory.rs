@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> JsonObject {
+    fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
     }
 
@@ -143,8 +143,8 @@ mod tests {
     fn what_is_written_reads_back_without_what_is_secret_or_too_long() {
         let mut memory = Memory { view: "servers".into(), ..Memory::default() };
         let schema = Some(Arc::new(json!({ "type": "object" })));
-        memory.keep("a", &object(json!({ "text": "milk", "password": "x" })), schema.clone());
-        memory.keep("b", &object(json!({ "text": "x".repeat(LONGEST) })), schema);
+        memory.keep("a", &object(&json!({ "text": "milk", "password": "x" })), schema.clone());
+        memory.keep("b", &object(&json!({ "text": "x".repeat(LONGEST) })), schema);
         let masked = |arguments: &JsonObject, _: &Value| {
             let hide = |(key, value): (&String, &Value)| {
                 let hidden = if key == "password" { json!("***") } else { value.clone() };

@@ -204,10 +204,10 @@ mod tests {
 
         #[test]
         fn no_map_of_keys_breaks_it(keys in prop::collection::vec(("(tools|form|anywhere|x)", ".{1,6}", "[a-z-]{1,8}"), 0..8)) {
-            let text: String = keys.iter().map(|(place, key, action)| {
+            let lines: Vec<String> = keys.iter().map(|(place, key, action)| {
                 format!("  {place}: {{ {}: {action} }}\n", serde_json::Value::from(key.as_str()))
             }).collect();
-            settings_of(&format!("keys:\n{text}"));
+            settings_of(&format!("keys:\n{}", lines.concat()));
         }
     }
 
