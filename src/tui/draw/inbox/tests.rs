@@ -106,7 +106,7 @@ fn approval(width: u16, height: u16) -> State {
         call: None,
     };
     state.update(Event::Approval { id: AskId(99), asked: Box::new(asked) });
-    state.update(Event::Tick(Duration::from_secs(120)));
+    state.update(Event::Tick(Duration::from_mins(2)));
     state.update(Event::Tick(Duration::from_secs(121)));
     state
 }
