@@ -188,7 +188,8 @@ fn a_dry_run_asks_what_would_be_sent_and_calls_nothing() {
     let effects = press(&mut state, &["<enter>", "1+1", "<f6>"]);
     let arguments = json!({ "expression": "1+1" }).as_object().cloned().unwrap();
     let tool = "calculator".to_owned();
-    assert_eq!(effects, [Effect::Tools(Wish::Rehearse { tool, arguments })]);
+    assert!(effects.contains(&Effect::Tools(Wish::Rehearse { tool, arguments })), "{effects:?}");
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Check { .. })), "{effects:?}");
     assert_eq!(state.shell.calls.made(), 0);
 }
 

@@ -216,7 +216,13 @@ impl State {
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()
         {
-            return form.wish(action).into_iter().collect();
+            let mut effects: Vec<Effect> = form.wish(action).into_iter().collect();
+            if action == Action::Validate {
+                // A view may have more to check than the form knows of.
+                let (stage, shell) = self.stage();
+                effects.extend(stage.act(action, shell).unwrap_or_default());
+            }
+            return effects;
         }
         if action == Action::Editor
             && let Some(text) = self.text()

@@ -63,8 +63,8 @@ fn an_editor_of_ones_own_writes_the_arguments() {
     let edited = |editor: &str| {
         let editor = format!("EDITOR={editor}");
         let mut pty = Pty::sized(&room, "env", &[&editor, binary, "--mcp", "mcp.yaml"], 40, 120);
-        pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
-        pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("short");
+        pty.expect_shown("srv-echo").type_keys("/\u{15}secho\r").expect_shown("Catalogue 1/");
+        pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{15}short");
         pty.expect_shown(r#"sends {"message":"short"}"#).type_keys("\u{5}");
         pty
     };

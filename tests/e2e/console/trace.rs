@@ -121,14 +121,13 @@ fn hostile_bytes_are_shown_escaped() {
 }
 
 #[test]
-fn a_flood_keeps_no_key_waiting_and_is_kept_within_bounds() {
+fn a_flood_keeps_no_key_waiting() {
     let (room, _fixture) = room_with("stderr-flood", "");
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     // While it writes lines by the ten thousand, everything else works.
-    pty.type_keys("3").expect_shown("stderr | ").type_keys("?").expect_shown("or its health");
+    pty.type_keys("3").expect_shown("stderr | ").type_keys("?").expect_shown("in the trace");
     pty.type_keys("q/srv:s").expect_shown("/ srv:s");
-    pty.type_keys("\r").expect_shown("Trace 10000").type_keys(" ").expect_shown("PAUSED");
-    pty.type_keys(" ").expect_shown("came meanwhile").type_keys("1").expect_shown("srv-echo");
-    pty.type_keys("q");
+    pty.type_keys("\r").expect_shown("following").type_keys(" ").expect_shown("PAUSED");
+    pty.type_keys("1").expect_shown("srv-echo").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
