@@ -1,6 +1,8 @@
 //! The way of somebody who opens the console for the first time: nothing is known but what the footer
 //! says.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
@@ -27,8 +29,8 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     for (name, fault) in servers {
         let fixture = Fixture::fault(Place::Stdio, fault, "legacy", &room.log(name));
         // Nothing ends by itself: it is the person who stops it.
-        entries.push_str(&format!("  {name}:\n    timeout: 5m\n"));
-        fixture.entry().lines().for_each(|line| entries.push_str(&format!("    {line}\n")));
+        writeln!(entries, "  {name}:\n    timeout: 5m").unwrap();
+        fixture.entry().lines().for_each(|line| writeln!(entries, "    {line}").unwrap());
     }
     room.file("mcp.yaml", &entries);
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
