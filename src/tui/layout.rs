@@ -56,9 +56,24 @@ pub fn columns(area: Rect, room: Room) -> (Rect, Rect) {
     (left, right)
 }
 
+/// How many lines the wire has below the tools.
+const WIRE: u16 = 8;
+
+/// What a view is drawn in, and what is left below it for the newest lines of the wire, where there
+/// is room for both.
+pub fn wire_below(view: View, room: Room, area: Rect) -> (Rect, Option<Rect>) {
+    if view != View::Tools || room != Room::Full {
+        return (area, None);
+    }
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(WIRE)]).areas(area);
+    (above, Some(below))
+}
+
 /// Where the panes of a view are, where there is room for more than one.
 pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
     let all = view.panes();
+    let (area, _) = wire_below(view, room, area);
     match view {
         View::Tools => {
             let (left, right) = columns(area, room);

@@ -9,7 +9,6 @@ pub mod clock;
 pub mod confine;
 pub mod csv;
 pub mod database;
-pub mod daytime;
 pub mod difference;
 pub mod histogram;
 pub mod ids;

@@ -64,6 +64,22 @@ fn local(unix: f64) -> Option<jiff::Zoned> {
     Some(Timestamp::from_microsecond(micros).ok()?.to_zoned(TimeZone::system()))
 }
 
+/// The time of day for people: local, to the second; `at` is the time since the Unix epoch.
+pub fn time(at: Duration) -> String {
+    of_day(at, "%H:%M:%S")
+}
+
+/// The same to the millisecond: `14:03:21.118`.
+pub fn time_exact(at: Duration) -> String {
+    of_day(at, "%H:%M:%S.%3f")
+}
+
+fn of_day(at: Duration, format: &str) -> String {
+    let millis = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+    time.to_zoned(TimeZone::system()).strftime(format).to_string()
+}
+
 /// A time for names of files: UTC, to the second.
 pub fn stamp(unix: Duration) -> String {
     let second = i64::try_from(unix.as_secs()).unwrap_or(i64::MAX);
@@ -96,6 +112,15 @@ mod tests {
     fn impossible_times_are_no_reason_to_fail() {
         assert_eq!(local_time(1e300), "");
         assert_eq!(rfc3339(f64::NAN).get(..4), Some("1970"));
+    }
+
+    #[test]
+    fn a_time_of_day_is_written_to_the_millisecond_and_no_time_fails() {
+        let at = Duration::from_millis(1_795_304_776_042);
+        let (exact, short) = (time_exact(at), time(at));
+        assert_eq!(exact, format!("{short}.042"));
+        assert_eq!(short.len(), 8);
+        assert!(!time_exact(Duration::MAX).is_empty());
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub fn console(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     for (shown, place) in state.shell.panes_shown() {
         pane(frame, &words, state, shown, place);
     }
+    if let Some(place) = state.shell.wire_shown() {
+        trace::newest(frame, &words, state, place);
+    }
     overlay::draw(frame, &Words::new(theme), state, area);
 }
 

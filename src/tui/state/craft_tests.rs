@@ -249,7 +249,7 @@ fn the_mouse_chooses_what_it_points_at() {
     let mut state = sample();
     state.update(Event::Input(Input::Click { x: 5, y: 4 }));
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "clock");
-    state.update(Event::Input(Input::Click { x: 80, y: 30 }));
+    state.update(Event::Input(Input::Click { x: 80, y: 25 }));
     assert_eq!(state.shell.focus, Pane::Result);
     state.update(Event::Input(Input::Wheel { x: 5, y: 4, by: 1 }));
     assert_eq!(state.tools.catalogue.list.chosen(), 3);

@@ -101,6 +101,13 @@ impl Shell {
         }
     }
 
+    /// Where the newest lines of the wire are shown beside what is done.
+    pub fn wire_shown(&self) -> Option<Rect> {
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let (_, below) = layout::wire_below(self.view, self.room(), middle);
+        below.filter(|_| !self.is_zoomed)
+    }
+
     /// What is inside the frame of a pane; on a narrow screen only a title takes room.
     pub fn inside(&self, pane: Rect) -> Rect {
         layout::inside(pane, self.room())

@@ -46,8 +46,11 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
 
     // One that does not end is stopped.
     fill(&mut pty, "slow-echo", "slow-echo");
-    pty.type_keys("x").type_keys(F5).expect_shown("Result  running").type_keys("\u{3}");
-    pty.expect_shown("Result  failed").type_keys("\u{1b}").expect_shown("/ find");
+    pty.type_keys("x").type_keys(F5).expect_shown(r#"tools/call echo {"message":"x"}"#);
+    pty.type_keys("\u{3}")
+        .expect_shown("Result  failed")
+        .type_keys("\u{1b}")
+        .expect_shown("/ find");
 
     // A question of a server.
     fill(&mut pty, "who-ask", "who-ask");
@@ -67,7 +70,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     pty.expect_shown("Arguments  srv-echo").type_keys(" and honey").type_keys(F5);
     // What is in the history has ended.
     pty.type_keys("\u{1b}").expect_shown("/ find").type_keys("6");
-    pty.expect_shown("\"message\": \"milk and honey\"").type_keys("q");
+    pty.expect_shown("message=\"milk and honey\"").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
 

@@ -79,7 +79,7 @@ fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
 #[test]
 fn a_result_is_a_tree_and_is_written_to_a_file() {
     let (room, _fixture) = room_with_server();
-    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 50, 120);
     pty.expect_shown("srv-add");
     fill(&mut pty, "srvadd", "srv-add");
     pty.type_keys("1\r2").type_keys(F5).expect_shown("Result  ok");

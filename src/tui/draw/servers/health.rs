@@ -15,7 +15,7 @@ use crate::tui::draw::words::Words;
 use crate::tui::draw::{pages, pane};
 use crate::tui::state::{Advertised, DriftLine, Facet, Pane, Past, State};
 use crate::tui::theme::Meaning;
-use crate::util::daytime;
+use crate::util::moment;
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
@@ -166,7 +166,7 @@ fn facts(
     let (word, meaning) = state_of(server);
     let now = state.shell.now;
     let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
-        let then = daytime::short(now.saturating_sub(up));
+        let then = moment::time(now.saturating_sub(up));
         format!(" since {then} ({})", clock(up))
     });
     lines.push(words.line(meaning, word + since.as_deref().unwrap_or_default()));
@@ -204,7 +204,7 @@ fn facts(
     let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.fault.message()));
     fact(
         "failed at",
-        past_error.map(|past| format!("{}  {}", daytime::short(past.at), past.fault.message())),
+        past_error.map(|past| format!("{}  {}", moment::time(past.at), past.fault.message())),
     );
     for warning in &server.warnings {
         lines.push(words.line(Meaning::Doubt, format!("! {warning}")));

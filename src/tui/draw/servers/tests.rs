@@ -6,7 +6,7 @@ use crate::tui::keys::Key;
 use crate::tui::state::State;
 use crate::tui::state::servers_tests::{NOW, ready, sample};
 use crate::tui::theme::Theme;
-use crate::util::daytime;
+use crate::util::moment;
 
 fn sized(width: u16, height: u16, keys: &[Key]) -> State {
     let mut state = sample();
@@ -20,8 +20,8 @@ fn sized(width: u16, height: u16, keys: &[Key]) -> State {
 /// A picture in which it is the same time everywhere.
 fn timed(state: &State, theme: Theme) -> String {
     let since = NOW.saturating_sub(ready("files").uptime.unwrap());
-    let seen = picture(state, theme).replace(&daytime::short(since), "13:22:15");
-    seen.replace(&daytime::short(NOW), "14:03:22")
+    let seen = picture(state, theme).replace(&moment::time(since), "13:22:15");
+    seen.replace(&moment::time(NOW), "14:03:22")
 }
 
 #[test]

@@ -31,6 +31,20 @@ pub(super) fn draw(
     }
 }
 
+/// The newest lines, beside something else.
+pub(super) fn newest(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+    let inner = pane::open(frame, words, area, &format!("{}  (3)", title(state)), false);
+    if state.trace.counts().1 == 0 {
+        let said = "what crosses the wires of servers is shown here";
+        return frame.render_widget(words.line(Meaning::Dim, said), inner);
+    }
+    let columns = Columns::of(usize::from(inner.width));
+    let (items, _) = state.trace.window(usize::from(inner.height));
+    for (y, (_, item)) in (inner.y..inner.bottom()).zip(items) {
+        frame.render_widget(row(words, item, columns, None), Rect { y, height: 1, ..inner });
+    }
+}
+
 /// The lines that are shown.
 fn lines(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, focused: bool, area: Rect) {
     let trace = &state.trace;

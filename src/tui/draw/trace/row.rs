@@ -7,7 +7,7 @@ use crate::tui::draw::words::Words;
 use crate::tui::state::trace::{Item, What};
 use crate::tui::theme::Meaning;
 use crate::util::units::{show_duration, show_size};
-use crate::util::{daytime, text};
+use crate::util::{moment, text};
 
 /// Which columns there is room for, and how wide they are.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ pub(in crate::tui::draw) fn row(
     let pointer = if mark.is_some() { words.theme.pointer() } else { "  " };
     let mut left = vec![words.span(Meaning::Plain, pointer)];
     if columns.time {
-        let time = if columns.exact { daytime::exact(item.at) } else { daytime::short(item.at) };
+        let time = if columns.exact { moment::time_exact(item.at) } else { moment::time(item.at) };
         left.push(words.span(Meaning::Dim, format!("{time} ")));
     }
     left.push(words.span(meaning, format!("{sign} ")));

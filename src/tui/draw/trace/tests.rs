@@ -9,7 +9,7 @@ use crate::tui::keys::Key;
 use crate::tui::state::State;
 use crate::tui::state::trace_tests::{AT, crossed, sample};
 use crate::tui::theme::Theme;
-use crate::util::daytime;
+use crate::util::moment;
 
 fn sized(width: u16, height: u16, keys: &str) -> State {
     let mut state = sample();
@@ -23,8 +23,8 @@ fn sized(width: u16, height: u16, keys: &str) -> State {
 
 /// A picture in which it is the same time everywhere.
 fn timed(state: &State, theme: Theme) -> String {
-    let seen = picture(state, theme).replace(&daytime::exact(AT), "14:03:21.118");
-    seen.replace(&daytime::short(AT), "14:03:21")
+    let seen = picture(state, theme).replace(&moment::time_exact(AT), "14:03:21.118");
+    seen.replace(&moment::time(AT), "14:03:21")
 }
 
 #[test]

@@ -84,11 +84,7 @@ impl Asking {
 
     /// Whether everything is there that is needed; if not, goes to what is missing and says so.
     pub(super) fn is_filled(&mut self) -> bool {
-        let Some(missing) = self.form.missing() else { return true };
-        self.form.at = missing;
-        let field = self.form.fields.get(missing);
-        self.form.problem = field.map(|field| format!("{} is required", field.key));
-        false
+        self.form.is_ready()
     }
 
     /// Asks what the field may be, unless that is known or being asked.

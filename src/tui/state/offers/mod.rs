@@ -140,6 +140,17 @@ impl Stage for Offers {
         self.tree.stale().into_iter().map(|server| Effect::Offers(Wish::List(server))).collect()
     }
 
+    fn form(&self, focus: Pane) -> Option<&Form> {
+        let asking = self.asking.as_ref().filter(|_| self.is_asking(focus))?;
+        Some(&asking.form)
+    }
+
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut Form> {
+        let is_asking = self.is_asking(focus);
+        let asking = self.asking.as_mut().filter(|_| is_asking)?;
+        Some(&mut asking.form)
+    }
+
     fn line(&mut self, focus: Pane) -> Option<&mut Line> {
         if self.is_asking(focus) {
             return self.asking.as_mut()?.form.line();

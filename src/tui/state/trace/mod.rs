@@ -20,7 +20,7 @@ use crate::tui::event::Effect;
 use crate::tui::event::trace::{Tape, Wish};
 use crate::tui::event::wire::Seen;
 use crate::tui::keys::{Action, When};
-use crate::util::daytime;
+use crate::util::moment;
 pub use frame::{Frame, Part, Side};
 pub use item::{Item, What};
 pub use query::Query;
@@ -360,7 +360,7 @@ impl Trace {
             shell.say("there is nothing to write");
             return Vec::new();
         }
-        let path = format!("trace-{}.jsonl", daytime::file_stamp(shell.now));
+        let path = format!("trace-{}.jsonl", moment::stamp(shell.now));
         let tape = Tape::new(items, cut.len());
         vec![Effect::Trace(Wish::Export { path: path.into(), tape })]
     }
