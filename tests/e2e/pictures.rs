@@ -47,9 +47,11 @@ fn key(name: &str) -> &str {
 /// Without what differs between runs: lines are as long as what stands in them leaves room.
 fn steady(picture: &str) -> String {
     let lines = Regex::new("[─━]{2,}").unwrap();
+    let clock = Regex::new(r"\b\d\d:\d\d:\d\d(\.\d+)?\b").unwrap();
     let bars = Regex::new("[▁▂▃▄▅▆▇█]+").unwrap();
     let picture: Vec<&str> = picture.trim_end().lines().map(str::trim_end).collect();
     let text = lasting(&picture.join("\n"));
+    let text = clock.replace_all(&text, "CLOCK").into_owned();
     let text = bars.replace_all(&text, "BAR").into_owned();
     lines.replace_all(&text, "─").into_owned()
 }
