@@ -83,13 +83,15 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, ar
 /// What the keys do here, as far as there is room.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     let places = state.places();
-    let here: Vec<&Binding> = places
-        .iter()
-        .flat_map(|place| state.shell.keys.bindings(*place))
-        .filter(|binding| binding.word.is_some())
-        // What something nearer has the key for does not happen.
-        .filter(|b| state.shell.keys.action(b.key, &places) == Some(b.action))
-        .collect();
+    let mut here: Vec<&Binding> = Vec::new();
+    for binding in places.iter().flat_map(|place| state.shell.keys.bindings(*place)) {
+        // What something nearer has the key for does not happen, or is told there.
+        let happens = state.shell.keys.action(binding.key, &places) == Some(binding.action);
+        let is_told = here.iter().any(|told| told.key == binding.key);
+        if binding.word.is_some() && happens && !is_told {
+            here.push(binding);
+        }
+    }
     // The way out and the way to know more are told before anything else.
     let is_vital = |b: &&&Binding| {
         matches!(b.action, Action::Palette | Action::Help | Action::Quit | Action::Back)
