@@ -43,8 +43,8 @@ const MOST_MEMORY: u64 = 128 * 1024;
 const BIG: &[&str] = &["many-tools", "many-pages"];
 
 /// One fault as the script declares it.
-struct Fault {
-    name: String,
+pub struct Fault {
+    pub name: String,
     phase: String,
     outcome: String,
     era: Option<String>,
@@ -99,7 +99,7 @@ fn every_fault_of_the_hostile_server_ends_as_declared() {
 }
 
 /// Every fault with every place it applies to; the slow ones last, so that they are taken first.
-fn jobs(script: &str) -> Vec<(Fault, Place)> {
+pub fn jobs(script: &str) -> Vec<(Fault, Place)> {
     let listed = std::process::Command::new("python3")
         .args([script, "--list-faults", "--json"])
         .output()
@@ -142,8 +142,8 @@ fn code(outcome: &str) -> i32 {
     }
 }
 
-/// Calls a tool behind one fault, and lists where the fault is one of listing or starting.
-fn attack(script: &str, fault: &Fault, place: Place) -> Vec<Row> {
+/// A room with a server `bad` that has this fault.
+pub fn stage(script: &str, fault: &Fault, place: Place) -> (Sandbox, Fixture) {
     let room = Sandbox::new();
     let mut command: Vec<String> =
         ["python3", script, "--fault", &fault.name].map(Into::into).into();
@@ -164,8 +164,13 @@ fn attack(script: &str, fault: &Fault, place: Place) -> Vec<Row> {
         writeln!(entry, "    {line}").unwrap();
     }
     room.file("mcp.yaml", &format!("mcp_servers:\n  bad:\n{entry}"));
-    room.file("big.txt", &"x".repeat(1024 * 1024));
+    (room, fixture)
+}
 
+/// Calls a tool behind one fault, and lists where the fault is one of listing or starting.
+fn attack(script: &str, fault: &Fault, place: Place) -> Vec<Row> {
+    let (room, _fixture) = stage(script, fault, place);
+    room.file("big.txt", &"x".repeat(1024 * 1024));
     let arguments: &[&str] = match fault.name.as_str() {
         "output-mismatch" => &["call", "bad-add", "a=1", "b=2"],
         // More than fits into a pipe that nobody reads.

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 
 use super::LEAVES;
-use crate::faults;
 use crate::support::{Fixture, Place, Pty, Sandbox};
+use crate::{faults, hostile};
 
 /// How many consoles are open at once.
 const AT_ONCE: usize = 4;
@@ -48,12 +48,47 @@ fn bear_with(fault: &str) {
     }
     pty.type_keys("2").expect_shown("2 Srv]").type_keys("?").expect_shown("Help");
     pty.type_keys("q").expect_gone("Help").type_keys("qy");
+    is_given_back(pty, fault);
+}
+
+fn is_given_back(pty: Pty, fault: &str) {
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{fault}: {}", tail(&screen));
     assert!(screen.contains(LEAVES), "{fault}: the terminal was not given back");
     for foreign in FOREIGN {
         assert!(!screen.contains(foreign), "{fault}: {foreign:?} reached the terminal");
     }
+}
+
+/// The hostile server from outside of this repository (see `tests/e2e/hostile.rs`): each of its
+/// faults is started, listed, and looked at on the wire.
+#[test]
+fn every_fault_of_the_hostile_server_is_borne_on_the_screen() {
+    let Some(script) = std::env::var_os("TOOLHOST_HOSTILE") else {
+        eprintln!("\n*** SKIPPED: TOOLHOST_HOSTILE names no hostile server ***\n");
+        return;
+    };
+    let script = script.into_string().unwrap();
+    let mut jobs = hostile::jobs(&script);
+    jobs.retain(|(_, place)| matches!(place, Place::Stdio));
+    let left = Mutex::new(jobs);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().unwrap().pop();
+                    let Some((fault, place)) = next else { break };
+                    let (room, _fixture) = hostile::stage(&script, &fault, place);
+                    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 30, 100);
+                    pty.expect_shown("1 Tools]").type_keys("2").expect_shown("2 Srv]");
+                    pty.expect_one_of(&["ready", "failed"]);
+                    pty.type_keys("3").expect_shown("3 Trc]").type_keys("1");
+                    pty.expect_shown("1 Tools]").type_keys("q");
+                    is_given_back(pty, &fault.name);
+                }
+            });
+        }
+    });
 }
 
 fn tail(screen: &str) -> String {

@@ -123,6 +123,20 @@ impl Pty {
         self
     }
 
+    /// Waits until a terminal of this size shows one of these texts.
+    #[track_caller]
+    pub fn expect_one_of(&mut self, texts: &[&str]) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        while !texts.iter().any(|text| self.shown().contains(text)) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(reason) => panic!("{texts:?}: none is shown ({reason}):\n{}", self.shown()),
+            }
+        }
+        self
+    }
+
     /// Waits until a terminal of this size does not show some text any more.
     #[track_caller]
     pub fn expect_gone(&mut self, text: &str) -> &mut Self {
