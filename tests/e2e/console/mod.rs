@@ -9,6 +9,7 @@ mod hostile;
 mod inbox;
 mod journey;
 mod offers;
+mod real;
 mod servers;
 mod shell;
 mod sizes;
