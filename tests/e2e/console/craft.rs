@@ -99,6 +99,8 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
     for step in 0..60 {
         pty.resize(1 + step % 50, 1 + (step * 37) % 200);
     }
+    // Only that size says so: everything before it is over when it is seen.
+    pty.resize(4, 43).expect_shown("(43x4)");
     pty.resize(40, 120)
         .expect_shown("8 Inbox")
         .type_keys("?")
