@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
@@ -26,6 +27,9 @@ use crate::util::text;
 
 /// The longest text that is put on the clipboard; terminals refuse longer ones in silence.
 const CLIPBOARD: usize = 64 * 1024;
+
+/// How long the thread that reads the terminal may take to end.
+const READER_ENDS: Duration = Duration::from_millis(50);
 
 /// Whether the terminal is ours at the moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -145,8 +149,10 @@ impl Screen {
     /// Lends the terminal to somebody else: nothing is drawn and nothing is heard until
     /// [`Screen::come_back`].
     pub fn leave(&mut self) {
-        // A stream that is still there would go on reading what is typed for others.
+        // A stream that is still there would go on reading what is typed for others, and one that
+        // ends later would take the first key of the time after.
         self.input = None;
+        let _what_comes_is_kept = crossterm::event::poll(READER_ENDS);
         give_back();
     }
 

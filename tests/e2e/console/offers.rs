@@ -78,7 +78,9 @@ fn what_a_hostile_server_offers_steers_nothing() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-echo").type_keys("7").expect_shown("memo://one").type_keys("jj");
     pty.expect_shown("]0;owned").type_keys("\r").expect_shown("Content  [text]");
-    pty.expect_shown("]0;owned").resize(16, 60).expect_shown("Content").type_keys("q");
+    pty.expect_shown("]0;owned").resize(16, 60);
+    // Where there is little room views are numbers.
+    pty.expect_gone("1 Tools").expect_shown("Content").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
     for sign in ["\u{1b}]0;", "\u{1b}]8;", "\u{1b}]52;", "\u{202e}", "\u{9b}"] {

@@ -44,7 +44,9 @@ fn one_of_two_running_calls_is_stopped() {
     pty.expect_shown("srv-echo");
     fill(&mut pty, "sec", "srv-echo");
     pty.type_keys("older").type_keys(F5).expect_shown("1 running");
+    pty.expect_shown(r#"tools/call echo {"message":"older"}"#);
     pty.type_keys("\u{15}newer").expect_shown(r#"{"message":"newer"}"#).type_keys(F5);
+    pty.expect_shown(r#"tools/call echo {"message":"newer"}"#);
     pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
     // The newest stands first.
     pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("dry run");
