@@ -15,7 +15,7 @@
 //! | [`tui`] | the console: its state, keys, picture, and the terminal while it runs |
 //! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
 //! | [`serve`] | the demo server that the embedded `mcp.yaml` starts; recording and replaying servers |
-//! | [`bench`] | the load engine: plans, runs, what can be said about them |
+//! | [`mod@bench`] | the load engine: plans, runs, what can be said about them |
 //! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
 //! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
