@@ -4,10 +4,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Text;
 
+use super::pane;
 use super::words::Words;
 use super::wrap::wrap;
 use crate::tui::state::{Laid, Page};
-use crate::tui::theme::Meaning;
 
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, page: &Page, area: Rect) {
     if area.is_empty() {
@@ -29,10 +29,5 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, page: &Page, area: 
     let from = page.from().min(length.saturating_sub(height));
     let seen = laid.rows.get(from..length.min(from + height)).unwrap_or_default();
     frame.render_widget(Text::from(seen.to_vec()), area);
-    if from + height < length && area.width > 8 {
-        let more = words.span(Meaning::Dim, format!("{} more", length - from - height));
-        let width = u16::try_from(more.width()).unwrap_or(area.width).min(area.width);
-        let corner = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-        frame.render_widget(more, corner);
-    }
+    pane::more(frame, words, area, length.saturating_sub(from + height));
 }

@@ -6,9 +6,9 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Text};
 
+use super::pane;
 use super::words::Words;
 use super::wrap::wrap;
-use crate::tui::theme::Meaning;
 
 /// Draws a text of so many lines from line `from` on, the last page whole. `line` makes one.
 pub(super) fn draw(
@@ -32,12 +32,7 @@ pub(super) fn draw(
     }
     seen.truncate(height);
     frame.render_widget(Text::from(seen), area);
-    if at < length && area.width > 8 {
-        let more = words.span(Meaning::Dim, format!("{} more", length - at));
-        let width = u16::try_from(more.width()).unwrap_or(area.width).min(area.width);
-        let corner = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-        frame.render_widget(more, corner);
-    }
+    pane::more(frame, words, area, length - at);
 }
 
 /// The first line of the last page.

@@ -127,7 +127,7 @@ pub(super) fn asked(
 }
 
 /// Says how much there is below.
-fn more(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect, left: usize) {
+pub(super) fn more(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect, left: usize) {
     if left > 0 && area.width > 8 {
         corner(frame, area, words.span(Meaning::Dim, format!(" {left} more")));
     }
