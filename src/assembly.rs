@@ -12,6 +12,7 @@ pub mod pins;
 pub mod recording;
 mod secrets;
 mod stand_ins;
+mod untrusted;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::config::environment::Environment;
 use crate::config::load::load;
 use crate::config::spec::{
     Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
-    ToolSpec,
+    ToolSpec, UntrustedEntry,
 };
 use crate::history::{self, HistoryLog};
 use crate::host::ToolHost;
@@ -32,7 +33,7 @@ use crate::host::listings::ListWatch;
 use crate::host::questions::Questions;
 use crate::host::records::{Kept, RecorderSet};
 use crate::mcp::era::EraMemory;
-use crate::model::{EventSink, Fault, Inbox, NoInbox, TrafficSink};
+use crate::model::{EventSink, Fault, Inbox, NoInbox, Problem, TrafficSink};
 use crate::provider::{Kind, KindContext, ToolProvider};
 use crate::providers::mcp::{McpProvider, McpSetup};
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
@@ -148,6 +149,7 @@ pub fn assemble(
     let host = ToolHostBuilder::default()
         .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
         .providers(servers(&configuration, options, environment, &front_end, &masker))
+        .providers(untrusted(&configuration))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
@@ -157,7 +159,7 @@ pub fn assemble(
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
         )
-        .disabled(configuration.disabled.clone())
+        .disabled(out_of_service(&configuration))
         .profile(profile)
         .require_record(options.require_record)
         .cwd(environment.cwd())
@@ -203,7 +205,13 @@ fn internal_providers(
             if !configuration.disabled.iter().any(known) {
                 let (role, problem) = (FileRole::Tools, problem.clone());
                 let declares = Vec::new();
-                configuration.disabled.push(DisabledEntry { name, role, problem, declares });
+                configuration.disabled.push(DisabledEntry {
+                    name,
+                    role,
+                    problem,
+                    declares,
+                    refusal: None,
+                });
             }
         }
         configuration.problems.extend(built.problems);
@@ -235,6 +243,31 @@ fn servers(
         Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
     };
     configuration.servers.iter().map(provider).collect()
+}
+
+/// Entries that are there and cannot be used: broken ones, and components of a project that nobody
+/// agreed to, whose tools have no names yet.
+fn out_of_service(configuration: &Configuration) -> Vec<DisabledEntry> {
+    let refused = |entry: &UntrustedEntry| {
+        let refusal = entry.refusal();
+        DisabledEntry {
+            name: entry.name.clone(),
+            role: entry.role,
+            problem: Problem::error(refusal.message()).at(entry.place.clone()),
+            declares: Vec::new(),
+            refusal: Some(refusal),
+        }
+    };
+    let broken = configuration.disabled.iter().cloned();
+    broken.chain(configuration.untrusted.iter().map(refused)).collect()
+}
+
+/// One provider for each entry that nobody agreed to yet.
+fn untrusted(configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
+    let provider = |entry: &UntrustedEntry| {
+        Arc::new(untrusted::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>
+    };
+    configuration.untrusted.iter().map(provider).collect()
 }
 
 fn profile(

@@ -15,8 +15,9 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::consent::{Seal, quoted};
 use crate::config::environment::Environment;
-use crate::config::spec::{KindWords, ToolSpec, Trust};
+use crate::config::spec::{KindWords, ToolSpec};
 use crate::model::{
     Browser, Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, LoginReport,
     Offered, Problem, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
@@ -223,19 +224,18 @@ pub trait Offers: Send + Sync {
     async fn set_log_level(&self, level: &'static str) -> Result<(), Fault>;
 }
 
-/// Lets an entry start something only if that was allowed.
-///
-/// Front ends ask a person before they assemble the host; whatever is still open by then is
-/// refused here, next to where it would start.
+/// Lets an entry start something only if that is what was trusted: code and programs are compared
+/// once more, just before.
 ///
 /// # Errors
-/// A fault of kind denied that shows what would start and names the command which allows it.
-pub fn permit(trust: &Trust) -> Result<(), Fault> {
-    let Trust::Ask(request) = trust else { return Ok(()) };
-    let file = request.file.display();
-    Err(Fault::denied("not trusted yet")
-        .details(request.lines.iter().cloned())
-        .hint(format!("allow it with: toolhost trust {file}")))
+/// A fault of kind denied that says what changed and names the command which shows and allows it.
+pub fn permit(seal: &Seal) -> Result<(), Fault> {
+    seal.verify().map_err(|changed| {
+        let root = seal.root().map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
+        Fault::denied("it is not what was trusted any more")
+            .details(changed)
+            .hint(format!("see what changed and allow it: toolhost trust {}", quoted(&[root])))
+    })
 }
 
 /// What a kind needs from the outside to build its provider.

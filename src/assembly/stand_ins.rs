@@ -28,6 +28,7 @@ pub(super) fn apply(configuration: &mut Configuration) {
                 role,
                 problem: shown,
                 declares: Vec::new(),
+                refusal: None,
             });
             configuration.problems.push(problem);
         }

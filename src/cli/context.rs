@@ -1,6 +1,7 @@
 //! What every command is given: the options, the door, the environment, and the way to the host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,16 +12,15 @@ use super::args::Global;
 use super::entries::owns;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
-use super::prompt::{self, TerminalApprover, TerminalInbox};
+use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
+use crate::config::consent::TrustRequest;
+use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, Trust, TrustRequest};
-use crate::config::trust_store::TrustStore;
+use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
 use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
-use crate::host::approval::Approval;
-use crate::host::request::Reach;
 use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
 
@@ -145,49 +145,33 @@ impl Context {
     ) -> Result<Assembly, Fault> {
         let assembly = build()?;
         self.judge(&assembly.configuration)?;
-        let open = self.questions(&assembly, starts).await;
-        if open.is_empty() || !prompt::is_possible() {
+        let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
+        let needed = needs_consent(&assembly.configuration, starts);
+        if !needed || request.refused || !prompt::is_possible() {
             return Ok(assembly);
         }
-        let mut changed = false;
-        for request in open {
-            let door = Arc::clone(&self.door);
-            if prompt::ask_trust(door, request.clone()).await == Approval::Granted {
-                // At once: an interruption of the next question takes no answer back.
-                self.allow(std::slice::from_ref(&request))?;
-                changed = true;
-            }
-        }
-        if !changed {
+        if !self.ask_trust(request).await? {
             return Ok(assembly);
         }
-        // Nothing was started yet, so building again is all it takes to see the answers.
-        build()
+        // Nothing was started yet, so building again is all it takes to see the answer.
+        let again = build()?;
+        if again.configuration.trust_request.is_some() {
+            self.door.warn("the project changed while the question stood; it is not trusted");
+        }
+        Ok(again)
     }
 
-    /// What a person has to be asked about before a command may start what it needs, directly or
-    /// through the tools that a tool calls.
-    async fn questions(&self, assembly: &Assembly, starts: Starts<'_>) -> Vec<TrustRequest> {
-        let configuration = &assembly.configuration;
-        let mut open = open_questions(configuration, starts);
-        let tools = configuration.tools.iter().map(|tool| &tool.trust);
-        let servers = configuration.servers.iter().map(|server| &server.trust);
-        let any = tools.chain(servers).any(|trust| matches!(trust, Trust::Ask(_)));
-        let Starts::Named(name, _) = starts else { return open };
-        if !any {
-            return open;
+    /// Asks a person about a project and remembers the answer; whether it is trusted now.
+    ///
+    /// # Errors
+    /// When the answer cannot be kept.
+    pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Fault> {
+        match prompt::ask_trust(Arc::clone(&self.door), request).await {
+            TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
+            TrustAnswer::Author => self.trust(request, true).map(|()| true),
+            TrustAnswer::Refused => self.trust_store()?.refuse(request).map(|()| false),
+            TrustAnswer::Nobody => Ok(false),
         }
-        let known = assembly.host.catalogue(&Reach::Declared).await;
-        let calls: BTreeMap<String, Vec<String>> =
-            known.tools.iter().map(|tool| (tool.name.full(), tool.calls.clone())).collect();
-        for called in called_by(name, &calls) {
-            for request in open_questions(configuration, Starts::Named(called, &[])) {
-                if !open.iter().any(|earlier| earlier.key == request.key) {
-                    open.push(request);
-                }
-            }
-        }
-        open
     }
 
     /// Reads the configuration and builds the host, without a word about problems.
@@ -217,15 +201,15 @@ impl Context {
         Ok(assembly)
     }
 
-    /// Remembers that a person allowed these.
+    /// Remembers that a person trusts a project as `request` shows it.
     ///
     /// # Errors
-    /// When the record of trust cannot be used.
-    pub fn allow(&self, requests: &[TrustRequest]) -> Result<(), Fault> {
-        self.trust_store()?.allow(requests, SystemClock.unix())
+    /// When the trust store cannot be used.
+    pub fn trust(&self, request: &TrustRequest, author: bool) -> Result<(), Fault> {
+        self.trust_store()?.trust(request, author, SystemClock.unix())
     }
 
-    /// The record of what was allowed.
+    /// The record of what was trusted.
     ///
     /// # Errors
     /// When it cannot be read, or others may write to it.
@@ -244,11 +228,29 @@ impl Context {
         config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
     }
 
-    /// Reads the configuration alone, with every question of trust open that is not answered in
-    /// the record.
-    pub fn load_untrusting(&self) -> Configuration {
-        let request = LoadRequest { trust_all: false, ..self.load_request() };
-        config::load(&request, &assembly::kind_words(), &*self.environment)
+    /// Reads the configuration of a directory alone, with the question of trust open that is not
+    /// answered in the trust store.
+    ///
+    /// # Errors
+    /// When the directory is not there, or holds no project.
+    pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Fault> {
+        let mut request = LoadRequest { trust_all: false, ..self.load_request() };
+        if let Some(directory) = directory {
+            let cwd = self.environment.cwd();
+            let whole = cwd.join(directory);
+            let whole =
+                if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
+            let real = whole.canonicalize().map_err(|why| {
+                Fault::usage(format!("cannot look at {}: {why}", directory.display()))
+            })?;
+            request.project = Some(real);
+        }
+        Ok(config::load(&request, &assembly::kind_words(), &*self.environment))
+    }
+
+    /// The time since the Unix epoch.
+    pub fn now(&self) -> Duration {
+        SystemClock.unix()
     }
 
     /// What to read.
@@ -258,6 +260,7 @@ impl Context {
             servers: self.global.mcp.clone(),
             given: self.global.tools_module.iter().map(|m| assembly::tools_of_module(m)).collect(),
             trust_all: self.trusts_all(),
+            project: None,
         }
     }
 
@@ -351,49 +354,25 @@ pub fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// What a person has to be asked about before a command may start what it needs.
-fn open_questions(configuration: &Configuration, starts: Starts<'_>) -> Vec<TrustRequest> {
-    let servers = configuration.servers.iter().map(|s| (s.name.as_str(), &s.trust, true));
-    let tools = configuration.tools.iter();
-    let tools = tools.map(|t| (t.definition.name.tool(), &t.trust, false));
-    let all: Vec<(&str, &Trust, bool)> = servers.chain(tools).collect();
-    // A bare name may belong to any server; a name that starts with an entry's belongs to it.
-    let known = |name: &str| all.iter().any(|(entry, _, _)| owns(entry, name));
-    let mut requests: Vec<TrustRequest> = Vec::new();
-    for (entry, state, is_server) in &all {
-        let needed = match starts {
-            Starts::Nothing => false,
-            Starts::Servers(names) => {
-                *is_server && (names.is_empty() || names.iter().any(|name| name == entry))
-            }
-            Starts::Named(name, names) => {
-                let allowed = names.is_empty() || !is_server || names.iter().any(|n| n == entry);
-                allowed && (owns(entry, name) || (*is_server && !known(name)))
-            }
-        };
-        if let (true, Trust::Ask(request)) = (needed, state)
-            && !requests.iter().any(|earlier| earlier.key == request.key)
-        {
-            requests.push(request.clone());
+/// Whether a command needs an entry that nobody agreed to yet.
+fn needs_consent(configuration: &Configuration, starts: Starts<'_>) -> bool {
+    let untrusted = &configuration.untrusted;
+    let is_server = |entry: &&UntrustedEntry| entry.role == FileRole::Servers;
+    match starts {
+        Starts::Nothing => false,
+        Starts::Servers([]) => !untrusted.is_empty(),
+        Starts::Servers(names) => untrusted.iter().any(|entry| names.contains(&entry.name)),
+        Starts::Named(name, servers) => {
+            let owned = untrusted.iter().any(|entry| owns(&entry.name, name));
+            let servers_known = configuration.servers.iter().map(|server| server.name.as_str());
+            let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
+            let known = servers_known.chain(tools).any(|entry| owns(entry, name));
+            // A bare name may be that of a tool of any server.
+            let may_have = |entry: &UntrustedEntry| {
+                servers.is_empty() || servers.iter().any(|server| *server == entry.name)
+            };
+            owned || (!known && untrusted.iter().filter(is_server).any(may_have))
         }
-    }
-    requests
-}
-
-/// The tools that a tool calls, and those that they call, each once.
-fn called_by<'c>(name: &str, calls: &'c BTreeMap<String, Vec<String>>) -> Vec<&'c str> {
-    let mut found: Vec<&str> = Vec::new();
-    let mut next = 0;
-    let mut at = name;
-    loop {
-        for called in calls.get(at).into_iter().flatten() {
-            if !found.contains(&called.as_str()) {
-                found.push(called);
-            }
-        }
-        let Some(called) = found.get(next) else { return found };
-        at = called;
-        next += 1;
     }
 }
 
@@ -402,115 +381,44 @@ pub type Outcome = Result<(), Stop>;
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::config::node::{Node, NodeValue, Position, SourceText};
-    use crate::config::spec::{
-        AuthSpec, Endpoint, HttpTransport, ProtocolChoice, ServerSpec, ToolSpec,
-    };
-    use crate::model::{Origin, Source, ToolDefinition, ToolName};
+    use crate::model::Place;
 
-    fn ask(name: &str) -> Trust {
-        Trust::Ask(TrustRequest {
-            key: name.to_owned(),
+    fn untrusted(name: &str, role: FileRole) -> UntrustedEntry {
+        UntrustedEntry {
             name: name.to_owned(),
-            file: PathBuf::from("mcp.yaml"),
-            lines: Vec::new(),
-            previous: None,
-        })
-    }
-
-    fn node() -> Node {
-        Node {
-            value: NodeValue::Null,
-            position: Position::default(),
-            source: SourceText::new("t", ""),
-        }
-    }
-
-    fn server(name: &str) -> ServerSpec {
-        ServerSpec {
-            name: name.to_owned(),
-            description: None,
-            endpoint: Endpoint::Http {
-                url: url::Url::parse("http://localhost/").unwrap(),
-                socket: None,
-                transport: HttpTransport::Auto,
-                headers: Vec::new(),
-                auth: Box::new(AuthSpec::None),
-            },
-            protocol: ProtocolChoice::Auto,
-            timeout: None,
-            max_total: None,
-            start_timeout: None,
-            exclude: Vec::new(),
-            include: None,
-            roots: Vec::new(),
-            routing_weight: None,
-            dev: false,
-            drift: None,
-            provides_tools: Vec::new(),
-            retries: 0,
-            requires_approval: false,
-            sandbox: None,
-            place: node().place(),
-            trust: ask(name),
-        }
-    }
-
-    fn tool(name: &str) -> ToolSpec {
-        let place = node().place();
-        ToolSpec {
-            definition: ToolDefinition::new(
-                ToolName::plain(name),
-                Source::Internal,
-                "command",
-                Origin::File(place.clone()),
-            ),
+            role,
             kind: "command",
-            entry: node().into(),
-            written: node().into(),
-            base_dir: PathBuf::new(),
-            place,
-            defaults: None,
-            scopes: std::sync::Arc::default(),
-            trust: ask(name),
+            description: None,
+            definitions: Vec::new(),
+            effects: Vec::new(),
+            allowed_by: String::new(),
+            place: Place { file: Arc::default(), line: 1, column: 1, text: Arc::from("") },
         }
     }
 
-    fn asked(starts: Starts<'_>) -> Vec<String> {
+    fn needs(starts: Starts<'_>) -> bool {
         let configuration = Configuration {
-            servers: vec![server("github"), server("git")],
-            tools: vec![tool("log")],
+            untrusted: vec![
+                untrusted("github", FileRole::Servers),
+                untrusted("log", FileRole::Tools),
+            ],
             ..Configuration::default()
         };
-        open_questions(&configuration, starts).into_iter().map(|r| r.name).collect()
+        needs_consent(&configuration, starts)
     }
 
     #[test]
-    fn a_listing_asks_about_the_servers_it_needs() {
-        assert_eq!(asked(Starts::Nothing), [""; 0]);
-        assert_eq!(asked(Starts::Servers(&[])), ["github", "git"]);
-        assert_eq!(asked(Starts::Servers(&["git".to_owned()])), ["git"]);
-    }
-
-    #[test]
-    fn a_call_asks_about_the_owner_of_the_tool_only() {
-        assert_eq!(asked(Starts::Named("github-search", &[])), ["github"]);
-        assert_eq!(asked(Starts::Named("git.log", &[])), ["git"]);
-        assert_eq!(asked(Starts::Named("log", &[])), ["log"]);
-    }
-
-    #[test]
-    fn the_tools_that_a_tool_calls_are_followed_to_the_end() {
-        let calls = |name: &str, all: &[&str]| {
-            (name.to_owned(), all.iter().map(|c| (*c).to_owned()).collect())
-        };
-        let calls = [calls("a", &["b", "c"]), calls("b", &["c", "d"]), calls("d", &["a"])];
-        let calls = BTreeMap::from(calls);
-        assert_eq!(called_by("a", &calls), ["b", "c", "d", "a"]);
-        assert_eq!(called_by("c", &calls), [""; 0]);
+    fn a_command_asks_only_when_it_needs_what_is_not_trusted() {
+        let (git, github) = (["git".to_owned()], ["github".to_owned()]);
+        assert!(!needs(Starts::Nothing));
+        assert!(needs(Starts::Servers(&[])));
+        assert!(needs(Starts::Servers(&github)) && !needs(Starts::Servers(&git)));
+        assert!(needs(Starts::Named("github-search", &[])));
+        assert!(needs(Starts::Named("log", &[])));
+        // A bare name may be that of a tool of any server.
+        assert!(needs(Starts::Named("search", &[])));
+        assert!(needs(Starts::Named("search", &github)) && !needs(Starts::Named("search", &git)));
     }
 
     #[test]
@@ -524,11 +432,5 @@ mod tests {
             Problem::warning("hm").entry("c"),
         ];
         assert_eq!(out_of_service(&problems), 3);
-    }
-
-    #[test]
-    fn a_bare_name_may_belong_to_any_server() {
-        assert_eq!(asked(Starts::Named("search", &[])), ["github", "git"]);
-        assert_eq!(asked(Starts::Named("search", &["git".to_owned()])), ["git"]);
     }
 }

@@ -66,6 +66,7 @@ mod tests {
             role: FileRole::Servers,
             problem,
             declares: Vec::new(),
+            refusal: None,
         };
         Configuration { disabled: vec![entry], ..Configuration::default() }
     }

@@ -1,6 +1,6 @@
 //! Questions to the person at the terminal.
 //!
-//! Owns: approval of a call, trust in what a project's file would start, and what servers ask. Answers
+//! Owns: approval of a call, trust in a project, and what servers ask. Answers
 //! are read from the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
 //! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
 //! all No.
@@ -21,8 +21,10 @@ use async_trait::async_trait;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio_util::sync::CancellationToken;
 
+use self::dialogue::Reply;
 use super::output::{Door, Label, Line, Page};
-use crate::config::spec::TrustRequest;
+use super::views;
+use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 
 /// The terminal of this process, whatever stdin is.
@@ -58,9 +60,34 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Asks whether something may be started, now and from now on.
-pub async fn ask_trust(door: Arc<Door>, request: TrustRequest) -> Approval {
-    ask(door, Question::short(trust_page(&request), "Allow exactly this from now on?")).await
+/// A person's answer about a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustAnswer {
+    /// It is trusted as it was shown.
+    Trusted,
+    /// The same, by its author: code below its root may change.
+    Author,
+    /// It is not, as long as it is like this.
+    Refused,
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// Asks whether a project is trusted, now and from now on.
+pub async fn ask_trust(door: Arc<Door>, request: &TrustRequest) -> TrustAnswer {
+    let whole = request.previous.is_some().then(|| views::trust::whole(request));
+    let question = Question {
+        page: views::trust::question(request),
+        whole,
+        words: "Trust this project?",
+        offers_author: true,
+    };
+    match put(door, question).await {
+        Some(Reply::Yes) => TrustAnswer::Trusted,
+        Some(Reply::Author) => TrustAnswer::Author,
+        Some(Reply::No) => TrustAnswer::Refused,
+        None => TrustAnswer::Nobody,
+    }
 }
 
 /// Asks a yes or no question below a page.
@@ -130,65 +157,31 @@ struct Question {
     whole: Option<Page>,
     /// The question itself.
     words: &'static str,
+    /// Whether somebody may answer as the author.
+    offers_author: bool,
 }
 
 impl Question {
     /// A question about which there is no more to know than `page` says.
     fn short(page: Page, words: &'static str) -> Self {
-        Self { page, whole: None, words }
+        Self { page, whole: None, words, offers_author: false }
     }
 }
 
-/// Shows a question and waits for the answer. The wait is on a thread of its own, which a signal
-/// leaves behind: reading a terminal cannot be called off.
+/// Asks a question that has no further answer than yes and no.
 async fn ask(door: Arc<Door>, question: Question) -> Approval {
-    let Ok(terminal) = terminal() else { return Approval::Nobody };
-    let answer = tokio::task::spawn_blocking(move || {
-        dialogue::hold(&door, terminal, question).unwrap_or(Approval::Nobody)
-    });
-    answer.await.unwrap_or(Approval::Refused)
+    match put(door, question).await {
+        Some(Reply::Yes) => Approval::Granted,
+        Some(Reply::Author | Reply::No) => Approval::Refused,
+        None => Approval::Nobody,
+    }
 }
 
-fn trust_page(request: &TrustRequest) -> Page {
-    let mut page = Page::from(
-        Line::of(Label::Name, &request.name)
-            .then(Label::Plain, format!(" in {} wants to start", request.file.display())),
-    );
-    for line in &request.lines {
-        page.push(Line::plain(line).indented(2));
-    }
-    if let Some(previous) = &request.previous {
-        page.push(Line::of(Label::Warning, "This changed since it was allowed. Before:"));
-        for line in previous {
-            page.push(Line::of(Label::Dim, line).indented(2));
-        }
-    }
-    page
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use insta::assert_snapshot;
-
-    use super::super::output::Palette;
-    use super::*;
-
-    #[test]
-    fn a_changed_entry_shows_what_was_allowed_before() {
-        let request = TrustRequest {
-            key: "k".to_owned(),
-            name: "github".to_owned(),
-            file: PathBuf::from("/project/mcp.yaml"),
-            lines: vec!["command: npx -y server@2".to_owned()],
-            previous: Some(vec!["command: npx -y server@1".to_owned()]),
-        };
-        assert_snapshot!(Palette::default().page(&trust_page(&request)), @r"
-        github in /project/mcp.yaml wants to start
-          command: npx -y server@2
-        This changed since it was allowed. Before:
-          command: npx -y server@1
-        ");
-    }
+/// Shows a question and waits for the answer; `None` when nobody could be asked. The wait is on a
+/// thread of its own, which a signal leaves behind: reading a terminal cannot be called off.
+async fn put(door: Arc<Door>, question: Question) -> Option<Reply> {
+    let terminal = terminal().ok()?;
+    let answer =
+        tokio::task::spawn_blocking(move || dialogue::hold(&door, terminal, question).ok());
+    answer.await.unwrap_or(Some(Reply::No))
 }

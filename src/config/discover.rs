@@ -32,6 +32,9 @@ pub struct LoadRequest {
     pub given: Vec<(PathBuf, String)>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
+    /// Look for the project in this directory alone; `None` looks from the working directory
+    /// upwards.
+    pub project: Option<PathBuf>,
 }
 
 /// A file to read.
@@ -139,7 +142,8 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
         }
     }
     let user = environment.config_dir();
-    for dir in cwd.ancestors() {
+    let start = request.project.as_deref().unwrap_or(&cwd);
+    for dir in start.ancestors() {
         let is_user = user.as_deref() == Some(dir);
         if found.add_directory(dir, if is_user { Layer::User } else { Layer::Project }) {
             break;

@@ -16,6 +16,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use super::consent::Grant;
 use super::environment::Environment;
 use super::node::{Node, NodeValue};
 use super::read::reason;
@@ -44,16 +45,29 @@ pub fn allowed_in(key: &str) -> Option<Allowed> {
     }
 }
 
-/// What expanding needs to know about the surroundings of a value.
+/// The only way from a reference to its value. A [`Grant`] makes it, so there is none for a file
+/// that nobody agreed to.
 #[derive(Clone, Copy)]
 pub struct Expander<'a> {
-    /// Variables and directories.
-    pub environment: &'a dyn Environment,
-    /// The directory of the file, for `${file:…}`.
-    pub base_dir: &'a Path,
+    environment: &'a dyn Environment,
+    base_dir: &'a Path,
 }
 
-impl Expander<'_> {
+impl<'a> Expander<'a> {
+    /// An expander for a file in `base_dir`, which `${file:…}` is relative to.
+    pub(super) fn granted(
+        _proof: &Grant,
+        environment: &'a dyn Environment,
+        base_dir: &'a Path,
+    ) -> Self {
+        Self { environment, base_dir }
+    }
+
+    /// The value of a variable that an entry names without `${}`.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.environment.var(name)
+    }
+
     /// Expands the values of a mapping in place, under the keys of the common list and those in
     /// `more`. All problems are appended, so that an entry names all its missing variables at once.
     pub fn entry(&self, entry: &mut Node, more: &[&str], problems: &mut Vec<Problem>) {
@@ -314,7 +328,7 @@ mod tests {
             root: Some("/r".into()),
             ..FixedEnvironment::default()
         };
-        Expander { environment: &environment, base_dir: Path::new("/nowhere") }.text(text, allowed)
+        Grant::own().expander(&environment, Path::new("/nowhere")).text(text, allowed)
     }
 
     #[test]
@@ -356,7 +370,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("token"), "t0p ${A}\n").unwrap();
         let environment = FixedEnvironment::default();
-        let expander = Expander { environment: &environment, base_dir: dir.path() };
+        let expander = Grant::own().expander(&environment, dir.path());
         let text = expander.text("Bearer ${file:token}", Allowed::Secrets);
         assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
     }

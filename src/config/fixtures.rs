@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::consent::{Effect, ProgramEffect};
 use super::environment::FixedEnvironment;
 use super::node::Node;
 use super::spec::{Claim, Configuration, Endpoint, FileRole, HttpTransport, KindWords, RecordSpec};
@@ -20,7 +21,8 @@ pub(super) const KINDS: [KindWords; 2] = [
             let module = entry.get("module").and_then(|n| n.as_text().ok());
             Claim::certain_if(module.is_some_and(|m| m.starts_with("builtin.")))
         },
-        starts: None,
+        effects: |_, _| Vec::new(),
+        code: None,
     },
     KindWords {
         key: "command",
@@ -38,13 +40,16 @@ pub(super) const KINDS: [KindWords; 2] = [
         ],
         expand: &["command", "cwd", "env"],
         claims: |entry: &Node, _| Claim::certain_if(entry.get("command").is_some()),
-        starts: Some(|entry, site| {
+        effects: |entry, site| {
             let argv = entry.get("command").and_then(|n| n.as_texts().ok()).unwrap_or_default();
-            vec![
-                format!("command: {}", argv.join(" ")),
-                format!("directory: {}", site.base_dir.display()),
-            ]
-        }),
+            vec![Effect::Runs(ProgramEffect {
+                argv,
+                found_from: Some(site.base_dir.to_path_buf()),
+                usual_cwd: site.cwd(),
+                ..ProgramEffect::default()
+            })]
+        },
+        code: None,
     },
 ];
 

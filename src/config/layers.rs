@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::consent::store::TrustStore;
+use super::consent::{QuestionLine, TrustRequest};
 use super::environment::{Environment as _, FixedEnvironment};
 use super::fixtures::KINDS;
-use super::spec::{Configuration, Layer, PolicyAction, Trust, TrustRequest};
-use super::trust_store::{TrustStore, pending};
+use super::spec::{Configuration, Layer, PolicyAction};
 use super::{LoadRequest, load};
 
 /// A project directory and a user's home.
@@ -44,13 +45,29 @@ impl Room {
     fn state(&self) -> PathBuf {
         self.environment.state_dir().unwrap()
     }
+
+    /// Loads, and answers the question with yes.
+    fn trust(&self, author: bool) -> Configuration {
+        let first = self.load();
+        let mut store = TrustStore::open(Some(&self.state())).unwrap();
+        store.trust(asked(&first), author, Duration::ZERO).unwrap();
+        self.load()
+    }
 }
 
-fn asked(trust: &Trust) -> &TrustRequest {
-    match trust {
-        Trust::Ask(request) => request,
-        Trust::Trusted => panic!("should ask"),
-    }
+/// What a person is asked, which has to be something.
+fn asked(configuration: &Configuration) -> &TrustRequest {
+    configuration.trust_request.as_ref().expect("should ask")
+}
+
+/// The question in lines.
+fn shown(configuration: &Configuration) -> String {
+    let lines = asked(configuration).difference();
+    lines.iter().map(QuestionLine::text).collect::<Vec<_>>().join("\n")
+}
+
+fn untrusted(configuration: &Configuration) -> Vec<&str> {
+    configuration.untrusted.iter().map(|entry| entry.name.as_str()).collect()
 }
 
 fn names(configuration: &Configuration) -> Vec<String> {
@@ -63,26 +80,74 @@ const SERVER: &str =
 
 #[test]
 fn a_later_layer_fills_what_an_earlier_one_leaves_out() {
+    let named = "tools:\n  - { name: a, command: [echo, named] }\n";
     let user =
         "tools:\n  - { name: a, command: [echo, user] }\n  - { name: b, command: [echo, b] }\n";
-    let room = Room::new().project("tools.yaml", COMMAND).user("tools.yaml", user);
+    let mut room = Room::new().user("named.yaml", named).user("tools.yaml", user);
+    let named = room.environment.config_dir().unwrap().join("named.yaml");
+    room.environment.vars.insert("TOOLHOST_TOOLS".to_owned(), named.display().to_string());
     let configuration = room.load();
     assert_eq!(names(&configuration), ["a", "b"]);
     assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
     let layers: Vec<Layer> = configuration.files.iter().map(|f| f.layer).collect();
-    assert_eq!(layers, [Layer::Project, Layer::User]);
-    asked(&configuration.tools[0].trust);
-    assert_eq!(configuration.tools[1].trust, Trust::Trusted);
+    assert_eq!(layers, [Layer::Variable, Layer::User]);
+}
+
+#[test]
+fn a_name_of_the_users_stays_the_users_until_a_stored_answer_showed_the_replacement() {
+    let user = "tools:\n  - { name: a, command: [echo, user] }\n\
+                components:\n  - { name: kit, type: command, command: [x] }\n";
+    let project = "tools:\n  - { name: a, command: [echo, project] }\n\
+                   \x20 - { name: kit-read, command: [y] }\n  - { name: mine, command: [z] }\n";
+    let room = Room::new().project("tools.yaml", project).user("tools.yaml", user);
+    let origin = |configuration: &Configuration, name: &str| {
+        let tool = configuration.tools.iter().find(|t| t.definition.name.to_string() == name);
+        tool.map(|tool| tool.place.file.ends_with("project/tools.yaml"))
+    };
+    // Neither before an answer, nor by consent for one run.
+    for trust_all in [false, true] {
+        let request = LoadRequest { trust_all, ..LoadRequest::default() };
+        let configuration = load(&request, &KINDS, &room.environment);
+        assert_eq!(origin(&configuration, "a"), Some(false));
+        assert_eq!(origin(&configuration, "kit-read"), None);
+        let kept = configuration.problems.iter().filter(|p| p.message.contains("your own")).count();
+        assert_eq!(kept, 2, "{:?}", configuration.problems);
+    }
+    let question = shown(&room.load());
+    assert!(question.contains("replaces your own 'a'"), "{question}");
+    assert!(question.contains("replaces your own 'kit'"), "{question}");
+    let trusted = room.trust(false);
+    assert_eq!(origin(&trusted, "a"), Some(true));
+    assert_eq!(origin(&trusted, "kit-read"), Some(true));
+    // A clash that comes later asks again, and until then the name is the user's.
+    let later = format!("{user}tools_config:\n  - {{ name: mine, command: [own] }}\n");
+    let room = room.user("tools.yaml", &later);
+    let configuration = room.load();
+    let question = shown(&configuration);
+    assert!(question.starts_with("tools.yaml\n  mine: starts z"), "{question}");
+    assert!(question.contains("replaces your own 'mine'"), "{question}");
+    assert!(!question.contains("kit"), "only what changed: {question}");
+    assert_eq!(origin(&configuration, "mine"), Some(false));
+}
+
+#[test]
+fn a_view_of_the_users_stays_the_users() {
+    let room = Room::new()
+        .project("tools.yaml", "profiles: { p: { include: [\"*\"] }, q: { include: [x] } }\n")
+        .user("tools.yaml", "profiles: { p: { include: [safe] } }\n");
+    let profiles = room.load().profiles;
+    assert_eq!(profiles["p"].include, ["safe"]);
+    assert_eq!(profiles["q"].include, ["x"]);
 }
 
 #[test]
 fn a_broken_entry_is_not_replaced_by_one_of_a_later_layer() {
-    let room = Room::new()
-        .project(
-            "tools.yaml",
-            "tools: [{ name: a, command: [x], speed: warp }, { name: c, disabled: true }]\n",
-        )
+    let named = "tools: [{ name: a, command: [x], speed: warp }, { name: c, disabled: true }]\n";
+    let mut room = Room::new()
+        .user("named.yaml", named)
         .user("tools.yaml", "tools: [{ name: a, command: [y] }, { name: c, command: [y] }]\n");
+    let named = room.environment.config_dir().unwrap().join("named.yaml");
+    room.environment.vars.insert("TOOLHOST_TOOLS".to_owned(), named.display().to_string());
     let configuration = room.load();
     assert!(configuration.tools.is_empty());
     assert_eq!(configuration.disabled.len(), 2);
@@ -93,17 +158,16 @@ fn a_broken_entry_is_not_replaced_by_one_of_a_later_layer() {
 fn a_project_is_asked_about_once_and_again_after_a_change() {
     let room = Room::new().project("mcp.yaml", SERVER);
     let first = room.load();
-    let request = asked(&first.servers[0].trust);
-    let shown = request.lines.join("\n");
-    assert!(shown.starts_with("command: sh -c 'x␊y'\ndirectory: "), "{shown}");
-    assert!(shown.contains("environment: TOKEN_NAME=***"), "{shown}");
-    assert!(shown.contains("found at: /") && shown.contains("warning: a shell runs"), "{shown}");
-    assert_eq!(request.previous, None);
+    assert!(first.servers.is_empty() && untrusted(&first) == ["s"]);
+    let question = shown(&first);
+    assert!(question.starts_with("mcp.yaml\n  s: starts sh -c 'x␊y' ("), "{question}");
+    assert!(question.contains("uses ${V:-1} in env.TOKEN_NAME"), "{question}");
+    assert!(question.contains("warning: a shell runs its text"), "{question}");
 
-    let mut store = TrustStore::open(Some(&room.state())).unwrap();
-    store.allow(std::slice::from_ref(request), Duration::ZERO).unwrap();
-    assert_eq!(room.load().servers[0].trust, Trust::Trusted);
-    assert_eq!((pending(&first).len(), pending(&room.load()).len()), (1, 0));
+    let trusted = room.trust(false);
+    assert!(trusted.trust_request.is_none() && trusted.untrusted.is_empty());
+    assert_eq!(trusted.servers.len(), 1);
+    assert_eq!(trusted.trusted_root, Some(room.environment.cwd.canonicalize().unwrap()));
 
     for change in [
         SERVER.replace("sh,", "bash,"),
@@ -111,63 +175,134 @@ fn a_project_is_asked_about_once_and_again_after_a_change() {
         SERVER.replace("TOKEN_NAME", "OTHER_NAME"),
         SERVER.replace(":-1", ":-2"),
         SERVER.replace("command", "cwd: sub, command"),
+        SERVER.replace("  s:", "  renamed:"),
+        SERVER.replace("command", "description: new words, command"),
     ] {
         let changed = room.project_again("mcp.yaml", &change);
-        let again = asked(&changed.servers[0].trust);
-        assert_eq!(again.previous.as_ref(), Some(&request.lines), "{change}");
+        assert!(changed.servers.is_empty(), "{change}");
+        assert!(asked(&changed).previous.is_some(), "{change}");
     }
-    // Its description starts nothing.
-    let same = SERVER.replace("command", "description: new words, command");
-    assert_eq!(room.project_again("mcp.yaml", &same).servers[0].trust, Trust::Trusted);
+    // Comments and layout say nothing.
+    let same = format!("# why\n{}", SERVER.replace(", env", ",   env"));
+    assert_eq!(room.project_again("mcp.yaml", &same).servers.len(), 1);
+}
+
+#[test]
+fn nothing_of_a_project_is_expanded_before_consent() {
+    let mut room = Room::new()
+        .project(
+            "tools.yaml",
+            "defaults: { base_url: \"http://${CANARY}/\" }\nscopes: { D: \"/${CANARY}\" }\n\
+             audit: { path: \"${CANARY}\" }\ndiscover: [\"./${CANARY}\"]\n\
+             tools: [{ name: t, command: [echo, \"${CANARY}\"], description: \"${CANARY}\" }]\n",
+        )
+        .project(
+            "mcp.yaml",
+            "s: { command: \"${CANARY}\", roots: [\"https://x/${CANARY}\"] }\n\
+             h: { url: \"http://x/${CANARY}\", auth: { token_env_var: CANARY } }\n",
+        );
+    room.environment.vars.insert("CANARY".to_owned(), "hunter2-hunter2".to_owned());
+    let configuration = room.load();
+    let all = format!("{configuration:?}");
+    assert!(!all.contains("hunter2"), "{all}");
+    assert_eq!(untrusted(&configuration), ["t", "s", "h"]);
+    let question = shown(&configuration);
+    for said in [
+        "settings: uses ${CANARY} in defaults.base_url",
+        "t: starts echo '${CANARY}'",
+        "s: starts '${CANARY}' (decided by your ${CANARY})",
+        "tells it the roots [\"https://x/${CANARY}\"]",
+        "h: contacts http://x/${CANARY}; uses ${CANARY} in auth.token_env_var, url",
+    ] {
+        assert!(question.contains(said), "{said} is missing in\n{question}");
+    }
+    // `discover` of a project names plain directories, before and after.
+    let problems = |configuration: &Configuration| {
+        configuration.problems.iter().filter(|p| p.message.contains("plain directories")).count()
+    };
+    assert_eq!(problems(&configuration), 1);
+    let trusted = room.trust(false);
+    assert_eq!(problems(&trusted), 1);
+    assert!(trusted.untrusted.is_empty() && trusted.tools.len() == 1);
 }
 
 #[test]
 fn a_directory_that_moved_is_asked_about_again() {
     let mut room = Room::new().project("tools.yaml", COMMAND);
-    let request = asked(&room.load().tools[0].trust).clone();
-    TrustStore::open(Some(&room.state())).unwrap().allow(&[request], Duration::ZERO).unwrap();
-    assert_eq!(room.load().tools[0].trust, Trust::Trusted);
+    assert_eq!(room.trust(false).tools.len(), 1);
     let moved = room.dir.path().join("moved");
     std::fs::rename(room.dir.path().join("project"), &moved).unwrap();
     room.environment.cwd = moved;
-    asked(&room.load().tools[0].trust);
+    assert_eq!(asked(&room.load()).previous, None);
 }
 
 #[test]
-fn a_program_inside_the_project_is_pointed_out() {
-    let room = Room::new()
-        .project("run", "")
-        .project("tools.yaml", "tools: [{ name: a, command: [./run] }]\n");
-    let lines = asked(&room.load().tools[0].trust).lines.join("\n");
-    assert!(lines.contains("warning: the program is part of the project"), "{lines}");
+fn a_script_that_changed_is_asked_about_again_but_for_its_author() {
+    let text = "tools: [{ name: a, command: [./run] }, { name: b, command: [sh, job, data] }]\n";
+    let room = Room::new().project("run", "#!/bin/sh\n").project("tools.yaml", text);
+    let run = room.environment.cwd.join("run");
+    let mode = |mode| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&run, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o755);
+    let room = room.project("job", "one").project("data", "one");
+    let question = shown(&room.load());
+    assert!(question.contains("part of the project"), "{question}");
+    assert!(question.contains("data (not bound by content)"), "{question}");
+    let trusted = room.trust(false);
+    assert_eq!(trusted.tools.len(), 2);
+    let room = room.project("data", "two");
+    assert!(room.load().trust_request.is_none(), "data is not bound");
+
+    let room = room.project("job", "two");
+    let changed = room.load();
+    assert_eq!(shown(&changed), "changed code: job");
+    assert!(changed.tools.is_empty());
+    // What was loaded before notices it just before it starts.
+    assert!(trusted.tools[1].seal.verify().is_err() && trusted.tools[0].seal.verify().is_ok());
+
+    assert_eq!(room.trust(true).tools.len(), 2);
+    let room = room.project("job", "three").project("run", "#!/bin/sh\ntrue\n");
+    assert!(room.load().trust_request.is_none(), "its author changes it");
+    let other = text.replace("./run", "./job");
+    assert!(room.project_again("tools.yaml", &other).trust_request.is_some(), "the entry changed");
 }
 
 #[test]
 fn consent_comes_from_flags_and_the_embedded_text() {
     let room = Room::new().project("tools.yaml", COMMAND).project("mcp.yaml", SERVER);
     let everything = LoadRequest { trust_all: true, ..LoadRequest::default() };
-    let trusted = |c: &Configuration| {
-        c.tools.iter().all(|t| t.trust == Trust::Trusted)
-            && c.servers.iter().all(|s| s.trust == Trust::Trusted)
-    };
-    assert!(!trusted(&room.load()));
-    assert!(trusted(&load(&everything, &KINDS, &room.environment)));
+    let acts = |c: &Configuration| c.untrusted.is_empty() && !c.tools.is_empty();
+    assert!(!acts(&room.load()));
+    assert!(acts(&load(&everything, &KINDS, &room.environment)));
     let named = LoadRequest { tools: vec!["tools.yaml".into()], ..LoadRequest::default() };
-    assert!(trusted(&load(&named, &KINDS, &room.environment)));
+    assert!(acts(&load(&named, &KINDS, &room.environment)));
     let copy = Room::new()
         .project("tools.yaml", super::discover::EMBEDDED_TOOLS)
         .project("mcp.yaml", super::discover::EMBEDDED_SERVERS);
-    assert!(trusted(&copy.load()));
+    assert!(copy.load().trust_request.is_none());
 }
 
 #[test]
-fn an_address_is_asked_about_only_when_it_would_receive_something() {
-    let text = "plain: { url: \"https://e.com/\" }\nheaders: { url: \"https://e.com/\", headers: { A: b } }\naddress: { url: \"https://e.com/${HOME_OF_ME:-x}\" }\n";
-    let configuration = Room::new().project("mcp.yaml", text).load();
-    assert_eq!(configuration.servers[0].trust, Trust::Trusted);
-    assert!(asked(&configuration.servers[1].trust).lines.contains(&"sends headers: A".to_owned()));
-    let lines = &asked(&configuration.servers[2].trust).lines;
-    assert_eq!(lines[0], "address: https://e.com/${HOME_OF_ME:-x}");
+fn no_address_is_contacted_before_consent_not_even_a_plain_one() {
+    let room = Room::new().project("mcp.yaml", "plain: { url: \"https://e.com/x\" }\n");
+    let configuration = room.load();
+    assert!(configuration.servers.is_empty());
+    assert_eq!(shown(&configuration), "mcp.yaml\n  plain: contacts https://e.com");
+}
+
+#[test]
+fn entries_that_reach_nothing_act_without_consent() {
+    let text = "tools: [{ name: sum, module: builtin.calculator, function: calculate }]\n";
+    let room = Room::new().project("tools.yaml", text);
+    let configuration = room.load();
+    assert!(configuration.trust_request.is_none(), "there is nothing to ask");
+    assert_eq!(names(&configuration), ["sum"]);
+    // Beside an entry that does reach something they act all the same.
+    let both = text.replace("tools: [", "tools: [{ name: a, command: [x] }, ");
+    let configuration = room.project_again("tools.yaml", &both);
+    assert_eq!((names(&configuration), untrusted(&configuration)), (vec!["sum".into()], vec!["a"]));
 }
 
 #[test]
@@ -207,16 +342,26 @@ fn discovered_files_belong_to_the_file_that_names_them() {
         .project("tools.yaml", "discover: [./tools.d]\ntools: [{ name: a, command: [x] }]\n");
     let more = room.dir.path().join("project/tools.d");
     std::fs::create_dir(&more).unwrap();
-    std::fs::write(
-        more.join("one.yaml"),
-        "tools: [{ name: b, command: [./x] }, { name: a, command: [y] }]\n",
-    )
-    .unwrap();
-    let configuration = room.load();
+    let one = more.join("one.yaml");
+    std::fs::write(&one, "tools: [{ name: b, command: [./x] }, { name: a, command: [y] }]\n")
+        .unwrap();
+    let configuration = room.trust(false);
     assert_eq!(names(&configuration), ["a", "b"]);
     assert_eq!(configuration.tools[1].base_dir, more);
-    asked(&configuration.tools[1].trust);
     assert_eq!(configuration.problems.len(), 1, "the second 'a'");
+    // They are part of what was trusted.
+    std::fs::write(&one, "tools: [{ name: b, command: [./z] }]\n").unwrap();
+    assert!(room.load().tools.is_empty());
+    // Nothing outside of the project is read for it.
+    let outside = room.dir.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("two.yaml"), "tools: [{ name: c, command: [x] }]\n").unwrap();
+    std::os::unix::fs::symlink(outside.join("two.yaml"), more.join("two.yaml")).unwrap();
+    let text = "discover: [./tools.d, ../outside]\n";
+    let configuration = room.project_again("tools.yaml", text);
+    assert_eq!(untrusted(&configuration), ["b"]);
+    let refused = configuration.problems.iter().filter(|p| p.is_error()).count();
+    assert_eq!(refused, 2, "{:?}", configuration.problems);
 }
 
 #[test]
@@ -233,7 +378,7 @@ fn nothing_in_a_dot_env_file_is_read() {
     let room = Room::new()
         .project(".env", "NOT_SET_HERE=1\n")
         .project("mcp.yaml", "a: { command: x, env: { A: \"${NOT_SET_HERE}\" } }\n");
-    assert_eq!(room.load().disabled.len(), 1);
+    assert_eq!(room.trust(false).disabled.len(), 1);
 }
 
 #[test]

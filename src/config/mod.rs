@@ -4,6 +4,7 @@
 //! with them. Every value knows its file, line and column; all problems are reported at once; one
 //! bad entry never stops the rest. Never does: start, open or contact anything an entry names.
 
+pub mod consent;
 pub mod discover;
 pub mod environment;
 pub mod expand;
@@ -18,9 +19,8 @@ pub mod schema;
 pub mod secrets;
 pub mod show;
 pub mod socket;
+mod sources;
 pub mod spec;
-mod trust;
-pub mod trust_store;
 
 pub use discover::LoadRequest;
 pub use load::load;

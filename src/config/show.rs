@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use super::discover::{self, Candidate, LoadRequest};
 use super::environment::Environment;
 use super::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
-use super::load::open;
 use super::node::{Node, NodeValue};
 use super::secrets;
+use super::sources::open;
 use super::spec::{FileRole, Layer};
 use crate::model::Place;
 
@@ -35,8 +35,8 @@ pub struct ShownValue {
 pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ShownValue> {
     let mut listing = Listing { values: Vec::new(), taken: HashSet::new() };
     for candidate in discover::find(request, environment).files {
-        let Ok((_, parsed)) = open(&candidate) else { continue };
-        listing.file(&candidate, &parsed.root);
+        let Ok(file) = open(&candidate) else { continue };
+        listing.file(&candidate, &file.parsed.root);
     }
     listing.values
 }

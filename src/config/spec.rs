@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::environment::Environment;
+use super::consent::{Effect, Grant, Seal, Site, TrustRequest};
 use super::node::Node;
 use super::sandbox::SandboxSpec;
-use crate::model::{Place, Problem, ToolDefinition};
+use crate::model::{Fault, Place, Problem, ToolDefinition};
 
 /// Everything that was loaded.
 #[derive(Debug, Default)]
@@ -38,6 +38,12 @@ pub struct Configuration {
     pub problems: Vec<Problem>,
     /// Entries that exist but are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
+    /// Entries of a project that nobody agreed to yet.
+    pub untrusted: Vec<UntrustedEntry>,
+    /// What a person would have to agree to before they act.
+    pub trust_request: Option<TrustRequest>,
+    /// The root of the project, when a person agreed to it.
+    pub trusted_root: Option<PathBuf>,
     /// The files that were read, in order of precedence.
     pub files: Vec<LoadedFile>,
     /// Where files were looked for.
@@ -56,7 +62,7 @@ pub struct LoadedFile {
 }
 
 /// What a file declares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileRole {
     /// Internal tools.
     Tools,
@@ -90,6 +96,39 @@ pub struct DisabledEntry {
     pub problem: Problem,
     /// The names of the tools that a server's entry declares.
     pub declares: Vec<String>,
+    /// What is answered to whoever wants it, when it is not simply out of service.
+    pub refusal: Option<Fault>,
+}
+
+/// An entry of a project that nobody agreed to yet: only what its file says of it.
+#[derive(Debug, Clone)]
+pub struct UntrustedEntry {
+    /// Its name.
+    pub name: String,
+    /// A tool entry or a server entry.
+    pub role: FileRole,
+    /// Its kind, `mcp` for servers.
+    pub kind: &'static str,
+    /// What the file says about it.
+    pub description: Option<String>,
+    /// What can be listed of it: the entry itself, and the tools that a server's entry declares.
+    pub definitions: Vec<ToolDefinition>,
+    /// What it would do, in lines for people.
+    pub effects: Vec<String>,
+    /// The command that allows it.
+    pub allowed_by: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl UntrustedEntry {
+    /// The refusal of everything that would make it act.
+    pub fn refusal(&self) -> Fault {
+        Fault::denied(format!("'{}' is not trusted yet", self.name))
+            .place(self.place.clone())
+            .details(self.effects.iter().cloned())
+            .hint(format!("see what it would do and allow it: {}", self.allowed_by))
+    }
 }
 
 /// How files speak of one kind of internal tool. The registry of kinds hands these to the config
@@ -107,11 +146,12 @@ pub struct KindWords {
     pub expand: &'static [&'static str],
     /// Whether an entry that names no kind is one of these; the path is the directory of its file.
     pub claims: fn(&Node, &Path) -> Claim,
-    /// For kinds whose entries start something, or reach what a project's file may not hand out by
-    /// itself (directories elsewhere, the user's credentials): lines that describe the whole of it,
-    /// from the expanded entry. A person reads them, and trust is bound to them. No lines: nothing
-    /// has to be allowed.
-    pub starts: Option<fn(&Node, &Site<'_>) -> Vec<String>>,
+    /// What an entry would do, told from the entry as it is written. A person reads it before the
+    /// entry acts; an entry without effects reaches nothing and acts at once.
+    pub effects: fn(&Node, &Site<'_>) -> Vec<Effect>,
+    /// For kinds that load code by themselves: the files they would load, to be bound by content.
+    /// Called only when a person is asked.
+    pub code: Option<CodeFiles>,
 }
 
 /// How sure a kind is that an entry which names no kind is its own.
@@ -132,20 +172,8 @@ impl Claim {
     }
 }
 
-/// Where an entry stands, for describing what it would start.
-#[derive(Clone, Copy)]
-pub struct Site<'a> {
-    /// The directory of its file; relative paths are relative to it.
-    pub base_dir: &'a Path,
-    /// Variables and well-known directories.
-    pub environment: &'a dyn Environment,
-    /// The entry as it is written, before variables are filled in.
-    pub written: &'a Node,
-    /// Named directories, as the entry's file may use them.
-    pub scopes: &'a BTreeMap<String, PathBuf>,
-    /// The defaults of its file, as they are written.
-    pub defaults: Option<&'a Node>,
-}
+/// Lists the code that an entry would load.
+pub type CodeFiles = fn(&Node, &Site<'_>) -> Result<Vec<PathBuf>, Problem>;
 
 /// One internal tool, ready for its kind.
 #[derive(Debug, Clone)]
@@ -168,32 +196,11 @@ pub struct ToolSpec {
     /// Named directories, as its file may use them: what a project's file says about a name holds
     /// for the project's entries only, so that it cannot move an entry of the user.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
-    /// Whether it may start things.
-    pub trust: Trust,
-}
-
-/// Whether an entry may start things.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    /// It may.
-    Trusted,
-    /// A person has to allow it first. Holds the key to remember and what to show.
-    Ask(TrustRequest),
-}
-
-/// What a person is asked to allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrustRequest {
-    /// Hash over everything that would be started.
-    pub key: String,
-    /// The entry's name.
-    pub name: String,
-    /// The file it stands in.
-    pub file: PathBuf,
-    /// Lines that describe it whole: command, arguments, directory, names of variables.
-    pub lines: Vec<String>,
-    /// What was allowed before under this name in this file, when it changed since.
-    pub previous: Option<Vec<String>>,
+    /// The proof that it may act; `None` for an entry of a project that reaches nothing and so acts
+    /// before anybody agreed.
+    pub grant: Option<Grant>,
+    /// What has to be unchanged when it starts something.
+    pub seal: Seal,
 }
 
 /// One MCP server.
@@ -235,8 +242,8 @@ pub struct ServerSpec {
     pub sandbox: Option<SandboxSpec>,
     /// Where the entry stands.
     pub place: Place,
-    /// Whether it may start things.
-    pub trust: Trust,
+    /// What has to be unchanged when it starts something.
+    pub seal: Seal,
 }
 
 impl ServerSpec {

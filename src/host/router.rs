@@ -367,6 +367,9 @@ impl ToolHost {
 }
 
 fn broken(entry: &DisabledEntry) -> Fault {
+    if let Some(refusal) = &entry.refusal {
+        return refusal.clone();
+    }
     let problem = &entry.problem;
     let mut fault =
         Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));

@@ -160,6 +160,7 @@ mod routing {
             role,
             problem: Problem::error("TOKEN is not set"),
             declares: vec!["commit".into()],
+            refusal: None,
         };
         let host = host(&[&local(&["calculator"])])
             .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])

@@ -134,6 +134,8 @@ pub enum ToolStatus {
     Changed,
     /// Cannot be called; the reason is in [`ToolDefinition::unavailable`].
     Unavailable,
+    /// An entry of a project that nobody agreed to yet.
+    Untrusted,
     /// Live, but its schema could not be compiled, so arguments are not checked.
     Unchecked,
 }
@@ -147,6 +149,7 @@ impl ToolStatus {
             Self::Drifted => "drifted",
             Self::Changed => "changed",
             Self::Unavailable => "unavailable",
+            Self::Untrusted => "untrusted",
             Self::Unchecked => "unchecked",
         }
     }

@@ -34,6 +34,8 @@ pub enum ServerState {
     Ready,
     /// Could not be started, or died.
     Failed(Fault),
+    /// An entry of a project that nobody agreed to yet; nothing is started or contacted.
+    Untrusted(Fault),
     /// Ended by us.
     Closed,
 }
@@ -46,6 +48,7 @@ impl ServerState {
             Self::Starting => "starting",
             Self::Ready => "ready",
             Self::Failed(_) => "failed",
+            Self::Untrusted(_) => "untrusted",
             Self::Closed => "closed",
         }
     }
@@ -141,4 +144,38 @@ pub struct ServerStatus {
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.
     pub stderr_tail: Vec<String>,
+}
+
+impl ServerStatus {
+    /// The status of a server of which nothing but its name is known.
+    pub fn unknown(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: None,
+            state: ServerState::Idle,
+            transport: "",
+            endpoint: String::new(),
+            confinement: Vec::new(),
+            era: None,
+            protocol: None,
+            supported_versions: Vec::new(),
+            server_info: None,
+            capabilities: None,
+            instructions: None,
+            pid: None,
+            memory: None,
+            connect: None,
+            ping: None,
+            tools: None,
+            resources: None,
+            prompts: None,
+            starts: 0,
+            uptime: None,
+            last_error: None,
+            weight: None,
+            circuit: Circuit::default(),
+            warnings: Vec::new(),
+            stderr_tail: Vec::new(),
+        }
+    }
 }

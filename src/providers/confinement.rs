@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::config::consent::Effect;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
@@ -128,11 +129,11 @@ fn asked(
 }
 
 /// What a person is told before an entry is allowed: as it says it, not as this system keeps it.
-pub(crate) fn trust_lines(entry: &Node, base_dir: &Path) -> Vec<String> {
+pub(crate) fn effects(entry: &Node, base_dir: &Path) -> Vec<Effect> {
     let safety = entry.get("safety").and_then(|node| Safety::parse(node.as_text().ok()?));
     match asked(entry, safety.unwrap_or_default(), base_dir, &mut Vec::new()) {
-        Ok(spec) => spec.iter().flat_map(SandboxSpec::lines).collect(),
-        Err(problem) => vec![format!("sandbox: {}", problem.message)],
+        Ok(spec) => spec.iter().flat_map(SandboxSpec::lines).map(Effect::Other).collect(),
+        Err(problem) => vec![Effect::Other(format!("sandbox: {}", problem.message))],
     }
 }
 

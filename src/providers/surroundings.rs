@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::environment::Environment;
-use crate::config::node::Node;
+use crate::config::node::{Key, Node};
 use crate::model::Problem;
 
 /// What every program of an entry gets of our own environment, as far as it is set.
@@ -73,19 +73,9 @@ pub(super) fn inherited(
     all
 }
 
-/// Lines about the variables of an entry, for a person who is asked to trust it. Values may be
-/// secrets and are not shown, but for those that decide which code runs: trust has to end when one
-/// of them changes.
-pub(super) fn variables(entry: &Node) -> Vec<String> {
-    let set = entry.get("env").map(Node::entries).unwrap_or_default();
-    let mut lines: Vec<String> = set
-        .iter()
-        .map(|(key, value)| match value.as_scalar_text() {
-            Ok(value) if decides_code(&key.text) => format!("variable set: {}={value}", key.text),
-            _ => format!("variable set: {}", key.text),
-        })
-        .collect();
-    let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
-    lines.extend(passed.iter().map(|name| format!("variable passed on: {name}")));
-    lines
+/// The variables an entry sets, as it writes them.
+pub(super) fn set(entry: &Node) -> Vec<(String, String)> {
+    let pairs = entry.get("env").map(Node::entries).unwrap_or_default();
+    let pair = |(key, value): &(Key, Node)| Some((key.text.clone(), value.as_scalar_text().ok()?));
+    pairs.iter().filter_map(pair).collect()
 }

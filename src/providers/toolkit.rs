@@ -269,7 +269,8 @@ mod tests {
         keys: &KEYS,
         expand: &[],
         claims: |_, _| Claim::Certain,
-        starts: None,
+        effects: |_, _| Vec::new(),
+        code: None,
     };
 
     fn chosen(entry: &str) -> Result<Vec<String>, Vec<String>> {

@@ -1,205 +1,180 @@
 //! `toolhost trust`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::context::{Context, Outcome, plural};
+use crate::cli::context::{Context, Outcome};
 use crate::cli::output::{Format, Label, Line, Page};
-use crate::cli::prompt;
-use crate::config::spec::{Configuration, Trust, TrustRequest};
-use crate::config::trust_store::Allowed;
-use crate::host::approval::Approval;
+use crate::cli::{prompt, views};
+use crate::config::consent::TrustRequest;
+use crate::config::environment::Environment;
 use crate::model::Fault;
 
-/// Allow what a project's files would start.
+/// Show and allow what a project's files would do.
 ///
-/// Shows every command that was not allowed yet, or changed since, and asks about each. What is
-/// allowed is remembered by its content: a change asks again.
+/// A project is trusted as a whole and by content: what its entries start, contact, read and write,
+/// and the code they run. A change asks again and shows the difference.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TrustArgs {
-    /// Only entries of this file
-    #[arg(value_hint = clap::ValueHint::FilePath)]
-    pub file: Option<PathBuf>,
-    /// Allow everything that is shown without asking
+    /// The project's directory; the current one when none is given
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    pub directory: Option<PathBuf>,
+    /// Trust what is shown without asking
     #[arg(short, long)]
     pub yes: bool,
+    /// Trust the project as its author: code below it may change without asking again
+    #[arg(long)]
+    pub author: bool,
     /// Something else than asking.
     #[command(subcommand)]
     pub action: Option<TrustAction>,
 }
 
-/// What to do with what was allowed.
+/// What to do with what was trusted.
 #[derive(Debug, Subcommand)]
 pub enum TrustAction {
-    /// Show what was allowed.
+    /// Show the projects that are trusted.
     List,
-    /// Take back what was allowed.
+    /// Trust a project no longer.
     Revoke {
-        /// An entry's name, or a file
-        what: String,
+        /// The project's directory, or one above several; the current one when none is given
+        #[arg(value_hint = clap::ValueHint::DirPath)]
+        directory: Option<PathBuf>,
     },
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When something was not allowed, or the store cannot be used.
+/// When the project is not trusted in the end, or the trust store cannot be used.
 pub async fn run(args: &TrustArgs, context: &Context) -> Outcome {
     match &args.action {
         None => ask(args, context).await,
         Some(TrustAction::List) => list(context),
-        Some(TrustAction::Revoke { what }) => {
-            let gone = context.trust_store()?.revoke(what)?;
-            if gone.is_empty() {
-                return Err(Fault::usage(format!("nothing was allowed for '{what}'"))
-                    .hint("'toolhost trust list' shows what was")
-                    .into());
-            }
-            for entry in gone {
-                let line = Line::plain("revoked ").then(Label::Name, &entry.name);
-                let file = format!("  {}", entry.file.display());
-                context.door.note(&line.then(Label::Dim, file));
-            }
-            Ok(())
-        }
+        Some(TrustAction::Revoke { directory }) => revoke(directory.as_deref(), context),
     }
 }
 
 async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
     // `--trust` and its variable consent to this run, and here that is to remember.
     let consent = args.yes || context.trusts_all();
-    let requests = open(&context.load_untrusting(), args.file.as_deref());
-    if requests.is_empty() {
-        context.door.note(&Line::plain("nothing to allow"));
-        return Ok(());
-    }
+    let configuration = context.load_untrusting(args.directory.as_deref())?;
+    let Some(request) = configuration.trust_request else {
+        return already(args, context, configuration.trusted_root.as_deref());
+    };
+    let json = context.door.speaks_json();
     if !consent && !prompt::is_possible() {
-        let fault = Fault::denied(format!(
-            "{} to allow, and no terminal to ask at",
-            plural(requests.len(), "entry", "entries")
-        ))
-        .hint("run 'toolhost trust --yes' to allow exactly these");
-        if context.door.speaks_json() {
-            return Err(fault.details(requests.iter().flat_map(describe)).into());
+        let fault = Fault::denied("the project is not trusted, and there is no terminal to ask at")
+            .hint(format!("{} --yes trusts exactly this", request.command()));
+        if json {
+            let lines = request.whole().into_iter().map(|line| line.text());
+            return Err(fault.details(lines).into());
         }
         // Not as evidence of the fault, of which only so much is shown: consent is to the whole.
-        context.door.tell(&described(&requests));
+        context.door.tell(&views::trust::whole(&request));
         return Err(fault.into());
     }
-    if consent && !context.door.speaks_json() {
-        context.door.tell(&described(&requests));
-    }
-    let mut refused = Vec::new();
-    for request in requests {
-        let answer = if consent {
-            Approval::Granted
-        } else {
-            prompt::ask_trust(Arc::clone(&context.door), request.clone()).await
-        };
-        if answer == Approval::Granted {
-            context.allow(std::slice::from_ref(&request))?;
-            let line = Line::of(Label::Good, "allowed ").then(Label::Name, &request.name);
-            context.door.note(&line);
-        } else {
-            refused.push(request.name);
+    let trusted = if consent {
+        if !json {
+            context.door.tell(&views::trust::whole(&request));
         }
+        context.trust(&request, args.author)?;
+        true
+    } else if args.author {
+        let page = views::trust::whole(&request);
+        let words = "Trust this project as its author?";
+        let yes = prompt::confirm(context.door.clone(), page, words).await;
+        let yes = yes == crate::host::approval::Approval::Granted;
+        if yes {
+            context.trust(&request, true)?;
+        }
+        yes
+    } else {
+        context.ask_trust(&request).await?
+    };
+    if !trusted {
+        return Err(Fault::denied("the project is not trusted").into());
     }
-    if refused.is_empty() {
+    told(context, "trusted ", &request.root);
+    Ok(())
+}
+
+/// There is nothing to ask; `--author` may still change how the project is trusted.
+fn already(args: &TrustArgs, context: &Context, root: Option<&Path>) -> Outcome {
+    let mut store = context.trust_store()?;
+    let known = root.and_then(|root| store.project(root)).cloned();
+    if let Some(project) = known.filter(|project| args.author && !project.author) {
+        let request = TrustRequest {
+            root: project.root.clone(),
+            bundle: project.bundle.clone(),
+            ..TrustRequest::default()
+        };
+        store.trust(&request, true, context.now())?;
+        told(context, "trusted as its author ", &request.root);
         return Ok(());
     }
-    Err(Fault::denied(format!("not allowed: {}", refused.join(", "))).into())
+    let words = match root {
+        Some(_) => "already trusted",
+        None => "nothing to trust: no entry here reaches beyond its project",
+    };
+    context.door.note(&Line::plain(words));
+    Ok(())
+}
+
+fn revoke(directory: Option<&Path>, context: &Context) -> Outcome {
+    let directory = real(directory, context.environment.as_ref());
+    let gone = context.trust_store()?.revoke(&directory)?;
+    if gone.is_empty() {
+        let shown = directory.display();
+        return Err(Fault::usage(format!("no project in {shown} is trusted"))
+            .hint("'toolhost trust list' shows those that are")
+            .into());
+    }
+    for project in gone {
+        told(context, "no longer trusted ", &project.root);
+    }
+    Ok(())
 }
 
 fn list(context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml, Format::Names])?;
     let store = context.trust_store()?;
-    let allowed = store.list();
+    let projects = store.list();
     match format {
         Format::Json | Format::Yaml => {
-            let list: Vec<Value> = allowed.iter().map(allowed_json).collect();
-            context.door.value(format, &json!({ "allowed": list }))
+            let list: Vec<Value> =
+                projects.iter().map(|project| views::trust::project_json(project)).collect();
+            context.door.value(format, &json!({ "projects": list }))
         }
         Format::Names => {
             let mut page = Page::default();
-            for entry in allowed {
-                page.push(Line::plain(&entry.name));
+            for project in projects {
+                page.push(Line::plain(project.root.display().to_string()));
             }
             context.door.page(&page)
         }
         _ => {
-            context.door.page(&allowed_page(allowed))?;
-            if allowed.is_empty() {
-                context.door.note(&Line::plain("nothing was allowed yet"));
+            context.door.page(&views::trust::list(projects.iter().map(AsRef::as_ref)))?;
+            if projects.is_empty() {
+                context.door.note(&Line::plain("no project is trusted"));
             }
             Ok(())
         }
     }
 }
 
-/// What was never allowed with its present content.
-fn open(configuration: &Configuration, file: Option<&Path>) -> Vec<TrustRequest> {
-    let states = configuration
-        .servers
-        .iter()
-        .map(|server| &server.trust)
-        .chain(configuration.tools.iter().map(|tool| &tool.trust));
-    let mut requests: Vec<TrustRequest> = Vec::new();
-    for state in states {
-        if let Trust::Ask(request) = state
-            && file.is_none_or(|file| same_file(file, &request.file))
-            && !requests.iter().any(|earlier| earlier.key == request.key)
-        {
-            requests.push(request.clone());
-        }
-    }
-    requests
+fn told(context: &Context, words: &str, root: &Path) {
+    context.door.note(&Line::of(Label::Good, words).then(Label::Name, root.display().to_string()));
 }
 
-fn same_file(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    real(a) == real(b)
-}
-
-/// Everything that would be allowed, uncut.
-fn described(requests: &[TrustRequest]) -> Page {
-    let mut page = Page::default();
-    for line in requests.iter().flat_map(describe) {
-        page.push(Line::plain(line));
-    }
-    page
-}
-
-fn describe(request: &TrustRequest) -> Vec<String> {
-    std::iter::once(format!("{} in {}:", request.name, request.file.display()))
-        .chain(request.lines.iter().map(|line| format!("  {line}")))
-        .collect()
-}
-
-fn allowed_page(allowed: &[Allowed]) -> Page {
-    let mut page = Page::default();
-    for entry in allowed {
-        page.gap();
-        page.push(
-            Line::of(Label::Name, &entry.name)
-                .then(Label::Dim, format!("  {}  {}", entry.file.display(), entry.when)),
-        );
-        for line in &entry.lines {
-            page.push(Line::plain(line).indented(2));
-        }
-    }
-    page
-}
-
-fn allowed_json(entry: &Allowed) -> Value {
-    json!({
-        "name": entry.name,
-        "file": entry.file.display().to_string(),
-        "key": entry.key,
-        "when": entry.when,
-        "lines": entry.lines,
-    })
+/// A directory with links resolved, as far as it is there.
+fn real(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
+    let cwd = environment.cwd();
+    let whole = directory.map_or_else(|| cwd.clone(), |directory| cwd.join(directory));
+    // A configuration file stands for its directory.
+    let whole = if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
+    whole.canonicalize().unwrap_or(whole)
 }

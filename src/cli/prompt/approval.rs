@@ -17,7 +17,12 @@ const SHORT: usize = 300;
 
 /// The question about a call.
 pub(super) fn question(request: &ApprovalRequest<'_>) -> Question {
-    Question { page: page(request, false), whole: Some(page(request, true)), words: "Call it?" }
+    Question {
+        page: page(request, false),
+        whole: Some(page(request, true)),
+        words: "Call it?",
+        offers_author: false,
+    }
 }
 
 fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
@@ -41,7 +46,10 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
         ToolStatus::Unchecked => {
             fact("unchecked", Label::Warning, "its arguments cannot be checked");
         }
-        ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => {}
+        ToolStatus::Live
+        | ToolStatus::Declared
+        | ToolStatus::Unavailable
+        | ToolStatus::Untrusted => {}
     }
     for warning in &tool.warnings {
         fact("warning", Label::Warning, warning);

@@ -12,7 +12,6 @@ use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use super::Question;
 use crate::cli::context::plural;
 use crate::cli::output::{Door, Label, Line, Page};
-use crate::host::approval::Approval;
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 256;
@@ -21,10 +20,22 @@ const PATIENCE: usize = 20;
 /// The fewest rows that are used of any screen.
 const FEWEST_ROWS: usize = 6;
 
+/// How a question ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// Yes, to what was shown.
+    Yes,
+    /// The further answer that a question offers beside yes.
+    Author,
+    /// No, or nothing that is a yes.
+    No,
+}
+
 /// What was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Yes,
+    Author,
     View,
     No,
 }
@@ -33,9 +44,9 @@ enum Answer {
 ///
 /// # Errors
 /// When the terminal cannot be written: then nobody has seen the question.
-pub(super) fn hold(door: &Door, mut terminal: File, question: Question) -> io::Result<Approval> {
+pub(super) fn hold(door: &Door, mut terminal: File, question: Question) -> io::Result<Reply> {
     let screen = Screen::of(&terminal);
-    let Question { page, whole, words } = question;
+    let Question { page, whole, words, offers_author } = question;
     let page = screen.broken(page);
     let fits = page.lines().len() + 1 < screen.rows;
     let whole = match whole {
@@ -46,34 +57,54 @@ pub(super) fn hold(door: &Door, mut terminal: File, question: Question) -> io::R
     let mut seen = fits;
     let mut shown = if fits { page } else { head(&page, screen.rows.saturating_sub(3)) };
     for _ in 0..PATIENCE {
-        shown.push(choices(words, seen, whole.is_some()));
+        shown.push(choices(words, seen, whole.is_some(), offers_author));
         match read(door, &mut terminal, &std::mem::take(&mut shown))? {
-            Answer::Yes if seen => return Ok(Approval::Granted),
-            Answer::Yes => {
+            Answer::Yes if seen => return Ok(Reply::Yes),
+            Answer::Author if seen && offers_author => return Ok(Reply::Author),
+            Answer::Author if !offers_author => return Ok(Reply::No),
+            Answer::Yes | Answer::Author => {
                 let words = "Not everything was shown yet: v shows it, and then yes counts.";
                 shown = Page::from(Line::of(Label::Warning, words));
             }
             Answer::View => {
                 if let Some(whole) = &whole {
-                    if !leaf_through(door, &mut terminal, whole, screen.rows)? {
-                        return Ok(Approval::Refused);
+                    match leaf_through(door, &mut terminal, whole, screen.rows)? {
+                        Leafed::ToTheEnd => seen = true,
+                        Leafed::PartOfIt => {}
+                        Leafed::Gone => return Ok(Reply::No),
                     }
-                    seen = true;
                 }
             }
-            Answer::No => return Ok(Approval::Refused),
+            Answer::No => return Ok(Reply::No),
         }
     }
-    Ok(Approval::Refused)
+    Ok(Reply::No)
 }
 
-fn choices(words: &str, seen: bool, more: bool) -> Line {
-    let choices = match (seen, more) {
-        (true, false) => " Type yes or no [no]:",
-        (true, true) => " Type yes, no, or v to view everything [no]:",
-        (false, _) => " Type v to view the rest, or no [no]:",
-    };
+fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
+    if !seen {
+        return Line::of(Label::Heading, words).then(Label::Plain, " [N, v to view the rest] ");
+    }
+    let mut choices = " [y/N".to_owned();
+    if author {
+        choices.push_str(", a as its author");
+    }
+    if more {
+        choices.push_str(", v to view everything");
+    }
+    choices.push_str("] ");
     Line::of(Label::Heading, words).then(Label::Plain, choices)
+}
+
+/// How far somebody looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leafed {
+    /// The last line was shown.
+    ToTheEnd,
+    /// It was left before its end.
+    PartOfIt,
+    /// The terminal came to its end.
+    Gone,
 }
 
 /// The first rows of a page that is too long, and how much is missing.
@@ -87,30 +118,34 @@ fn head(page: &Page, rows: usize) -> Page {
     head
 }
 
-/// Shows a page screen by screen; `false` when the terminal came to its end on the way.
-fn leaf_through(door: &Door, terminal: &mut File, page: &Page, rows: usize) -> io::Result<bool> {
+/// Shows a page screen by screen.
+fn leaf_through(door: &Door, terminal: &mut File, page: &Page, rows: usize) -> io::Result<Leafed> {
     let each = rows.saturating_sub(1);
     let mut left = page.lines().len();
-    for lines in page.lines().chunks(each) {
+    let mut wants_end = false;
+    for lines in page.lines().chunks(each.max(1)) {
         left = left.saturating_sub(lines.len());
+        if wants_end && left > 0 {
+            continue;
+        }
         let mut screen = Page::default();
         for line in lines {
             screen.push(line.clone());
         }
         if left == 0 {
             door.show(&screen, terminal)?;
-            return Ok(true);
+            return Ok(Leafed::ToTheEnd);
         }
         let rest = plural(left, "more line", "more lines");
-        let words = format!("-- {rest}: Enter goes on, q is enough --");
+        let words = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
         screen.push(Line::of(Label::Hint, words));
         match line(door, terminal, &screen)? {
-            None => return Ok(false),
-            Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(true),
-            Some(_) => {}
+            None => return Ok(Leafed::Gone),
+            Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(Leafed::PartOfIt),
+            Some(typed) => wants_end = typed.trim().eq_ignore_ascii_case("e"),
         }
     }
-    Ok(true)
+    Ok(Leafed::ToTheEnd)
 }
 
 fn read(door: &Door, terminal: &mut File, page: &Page) -> io::Result<Answer> {
@@ -121,6 +156,7 @@ fn read(door: &Door, terminal: &mut File, page: &Page) -> io::Result<Answer> {
 fn understand(typed: &str) -> Answer {
     match typed.trim().to_lowercase().as_str() {
         "y" | "yes" => Answer::Yes,
+        "a" | "author" => Answer::Author,
         "v" | "view" => Answer::View,
         _ => Answer::No,
     }

@@ -271,6 +271,7 @@ enum Mark {
     Flagged,
     Unchecked,
     Unavailable,
+    Untrusted,
 }
 
 impl Mark {
@@ -282,6 +283,7 @@ impl Mark {
             Self::Flagged => "*",
             Self::Unchecked => "?",
             Self::Unavailable => "x",
+            Self::Untrusted => "-",
         }
     }
 
@@ -293,12 +295,15 @@ impl Mark {
             Self::Flagged => "suspicious",
             Self::Unchecked => "arguments are not checked",
             Self::Unavailable => "cannot be called, inspect says why",
+            Self::Untrusted => "not trusted yet, see 'toolhost trust'",
         }
     }
 
     fn label(self) -> Label {
         match self {
-            Self::Asks | Self::Drifted | Self::Unchecked | Self::Flagged => Label::Warning,
+            Self::Asks | Self::Drifted | Self::Unchecked | Self::Flagged | Self::Untrusted => {
+                Label::Warning
+            }
             Self::Unavailable | Self::Changed => Label::Error,
         }
     }
@@ -314,6 +319,7 @@ fn marks(tool: &ToolDefinition, flagged: &Flagged) -> Vec<Mark> {
         ToolStatus::Changed => marks.push(Mark::Changed),
         ToolStatus::Unchecked => marks.push(Mark::Unchecked),
         ToolStatus::Unavailable => marks.push(Mark::Unavailable),
+        ToolStatus::Untrusted => marks.push(Mark::Untrusted),
         ToolStatus::Live | ToolStatus::Declared => {}
     }
     if flagged.get(&tool.name.full()).is_some_and(|found| findings::serious(found) > 0) {

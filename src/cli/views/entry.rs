@@ -7,7 +7,7 @@ use crate::catalogue::pins::{Report, State};
 use crate::catalogue::scan::Finding;
 use crate::cli::context::plural;
 use crate::cli::output::{Label, Page, caret};
-use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec, Trust};
+use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::units::show_duration;
 
 /// The most of one kind of thing that is listed for people.
@@ -32,13 +32,6 @@ impl Entry<'_> {
         page.heading("Entry");
         let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
         fact("stands in", &caret::location(&spec.place));
-        fact(
-            "trust",
-            match spec.trust {
-                Trust::Trusted => "it may start",
-                Trust::Ask(_) => "not trusted yet, nothing is started",
-            },
-        );
         fact(
             "protocol",
             match spec.protocol {
@@ -78,7 +71,6 @@ impl Entry<'_> {
     pub fn json(&self) -> Map<String, Value> {
         let spec = self.spec;
         let place = &spec.place;
-        let trusted = matches!(spec.trust, Trust::Trusted);
         let protocol = match spec.protocol {
             ProtocolChoice::Auto => "auto",
             ProtocolChoice::Legacy => "legacy",
@@ -99,7 +91,7 @@ impl Entry<'_> {
                 "line": place.line,
                 "column": place.column,
             },
-            "trusted": trusted,
+            "trusted": true,
             "protocol_choice": protocol,
             "credentials": credentials(&spec.endpoint),
             "timeout_ms": spec.timeout.map(millis),

@@ -20,6 +20,7 @@ pub mod server;
 pub mod stats;
 pub mod tool;
 pub mod traffic;
+pub mod trust;
 
 use std::time::Duration;
 

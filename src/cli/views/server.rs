@@ -340,7 +340,7 @@ fn state_label(state: &ServerState) -> Label {
     match state {
         ServerState::Ready => Label::Good,
         ServerState::Failed(_) => Label::Error,
-        ServerState::Starting => Label::Warning,
+        ServerState::Starting | ServerState::Untrusted(_) => Label::Warning,
         ServerState::Idle | ServerState::Closed => Label::Dim,
     }
 }

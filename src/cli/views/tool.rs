@@ -156,6 +156,9 @@ fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
         }
         ToolStatus::Changed => Some((Label::Warning, "differs from its pin")),
         ToolStatus::Unavailable => Some((Label::Error, "cannot be called")),
+        ToolStatus::Untrusted => {
+            Some((Label::Warning, "part of a project that is not trusted yet; nothing acts"))
+        }
         ToolStatus::Unchecked => {
             Some((Label::Warning, "its schema cannot be used, so arguments are not checked"))
         }

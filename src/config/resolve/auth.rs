@@ -3,7 +3,8 @@
 use secrecy::SecretString;
 use url::Url;
 
-use super::{FileContext, Findings};
+use super::Findings;
+use crate::config::expand::Expander;
 use crate::config::keys::AUTH;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::looks_secret;
@@ -33,7 +34,7 @@ pub fn headers(entry: &Node, findings: &mut Findings) -> Vec<(String, SecretStri
 }
 
 /// How to authenticate.
-pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> AuthSpec {
+pub fn resolve(entry: &Node, expander: &Expander<'_>, findings: &mut Findings) -> AuthSpec {
     let written = entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null());
     let Some((spelling, node)) = written else { return AuthSpec::Unset };
     if let NodeValue::Bool(false) = node.value {
@@ -68,7 +69,7 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
     let read = match word {
         "none" => Ok(AuthSpec::None),
         "bearer" => {
-            bearer(node, file).map(|(token, variable)| AuthSpec::Bearer { token, variable })
+            bearer(node, expander).map(|(token, variable)| AuthSpec::Bearer { token, variable })
         }
         "oauth" => login(node),
         "client_credentials" => program(node),
@@ -171,7 +172,7 @@ fn address(node: &Node, name: &str) -> Result<Option<Url>, Problem> {
     }
 }
 
-fn bearer(node: &Node, file: &FileContext<'_>) -> Result<(SecretString, Option<String>), Problem> {
+fn bearer(node: &Node, expander: &Expander<'_>) -> Result<(SecretString, Option<String>), Problem> {
     if let Some(token) = node.get("token") {
         return Ok((SecretString::from(token.as_text()?.to_owned()), None));
     }
@@ -189,7 +190,7 @@ fn bearer(node: &Node, file: &FileContext<'_>) -> Result<(SecretString, Option<S
             .hint("put the token into a variable and name that")
             .at(named.place()));
     }
-    match file.environment.var(variable).filter(|value| !value.trim().is_empty()) {
+    match expander.variable(variable).filter(|value| !value.trim().is_empty()) {
         Some(token) => Ok((SecretString::from(token.trim().to_owned()), Some(variable.to_owned()))),
         None => Err(Problem::error(format!(
             "in 'auth.token_env_var': the variable {variable} is not set"
@@ -220,10 +221,10 @@ mod tests {
     use crate::config::LoadRequest;
     use crate::config::environment::FixedEnvironment;
     use crate::config::load::load;
-    use crate::config::spec::{Endpoint, Trust};
+    use crate::config::spec::Endpoint;
 
-    /// What an entry with these keys says, whether it is asked about, and what is wrong with it.
-    fn read(keys: &str) -> (AuthSpec, bool, Vec<String>) {
+    /// What an entry with these keys says, and what is wrong with it.
+    fn read(keys: &str) -> (AuthSpec, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAA==\n").unwrap();
         let file = dir.path().join("mcp.yaml");
@@ -232,11 +233,10 @@ mod tests {
         let loaded = load(&request, &[], &FixedEnvironment::default());
         let problems = loaded.problems.iter().map(|problem| problem.message.clone()).collect();
         let Some(server) = loaded.servers.into_iter().next() else {
-            return (AuthSpec::None, false, problems);
+            return (AuthSpec::None, problems);
         };
-        let asks = matches!(server.trust, Trust::Ask(_));
         let Endpoint::Http { auth, .. } = server.endpoint else { panic!("another endpoint") };
-        (*auth, asks, problems)
+        (*auth, problems)
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
     fn the_spellings_of_others_are_understood() {
         let keys =
             "  oauth: { clientId: me, clientSecret: hunter2, scope: a b, callbackPort: 7 }\n";
-        let (auth, _, _) = read(keys);
+        let (auth, _) = read(keys);
         let AuthSpec::OAuth { client_id, client_secret, redirect_port, asks, .. } = auth else {
             panic!("no login")
         };
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_program_has_a_secret_or_a_key() {
         let keys = "  auth: { type: client_credentials, client_id: me, private_key: \"${file:key.pem}\", algorithm: ES256, issuer: \"https://as.example\" }\n";
-        let (auth, _, problems) = read(keys);
+        let (auth, problems) = read(keys);
         assert!(problems.is_empty(), "{problems:?}");
         let AuthSpec::ClientCredentials { proof: ClientProof::Key { pem, algorithm }, .. } = auth
         else {
@@ -281,8 +281,7 @@ mod tests {
             ("client_id: me, client_secret: x, algorithm: none", "no algorithm"),
             ("client_id: me, client_secret: x, token_url: \"file:///x\"", "no http or https"),
         ] {
-            let (_, _, problems) =
-                read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));
+            let (_, problems) = read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));
             assert!(problems.iter().any(|problem| problem.contains(says)), "{wrong}: {problems:?}");
         }
     }

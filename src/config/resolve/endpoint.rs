@@ -7,6 +7,8 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::{FileContext, Findings, auth};
+use crate::config::consent::interpreter_of;
+use crate::config::expand::Expander;
 use crate::config::node::Node;
 use crate::config::socket;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
@@ -16,7 +18,11 @@ use crate::model::Problem;
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
-pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Option<Endpoint> {
+pub fn resolve(
+    entry: &Node,
+    (file, expander): (&FileContext<'_>, &Expander<'_>),
+    findings: &mut Findings,
+) -> Option<Endpoint> {
     let transport = transport(entry, findings).ok()?;
     let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
     let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
@@ -36,8 +42,8 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
                 findings.error(url.place(), "a stdio server needs 'command', not 'url'");
                 None
             }
-            Some(Named::Http(transport)) => http(entry, url, transport, file, findings),
-            None => http(entry, url, HttpTransport::Auto, file, findings),
+            Some(Named::Http(transport)) => http(entry, url, transport, (file, expander), findings),
+            None => http(entry, url, HttpTransport::Auto, (file, expander), findings),
         },
         (None, Some(program)) => match transport {
             Some(Named::Http(transport)) => {
@@ -82,7 +88,7 @@ fn http(
     entry: &Node,
     node: &Node,
     transport: HttpTransport,
-    file: &FileContext<'_>,
+    (file, expander): (&FileContext<'_>, &Expander<'_>),
     findings: &mut Findings,
 ) -> Option<Endpoint> {
     let text = findings.take(node.as_text())?;
@@ -101,7 +107,7 @@ fn http(
         }
     }
     let headers = auth::headers(entry, findings);
-    let auth = auth::resolve(entry, file, findings);
+    let auth = auth::resolve(entry, expander, findings);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     auth::check_transport(&url, secret, node, findings);
@@ -158,12 +164,7 @@ fn stdio(
     let mut args: Vec<String> = argv.collect();
     if entry.get("command").is_none() {
         let path = file.base_dir.join(&command).to_string_lossy().into_owned();
-        let interpreter = match Path::new(&path).extension().and_then(|e| e.to_str()) {
-            Some("py") => Some("python3"),
-            Some("js" | "mjs" | "cjs") => Some("node"),
-            _ => None,
-        };
-        match interpreter {
+        match interpreter_of(Path::new(&path)) {
             Some(interpreter) => {
                 args.insert(0, path);
                 interpreter.clone_into(&mut command);

@@ -16,58 +16,58 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::environment::Environment;
+use super::consent::{Access, Consent};
 use super::expand::Expander;
 use super::keys::{self, KeyWord};
 use super::node::{Key, Node};
 use super::parse::Duplicate;
 use super::secrets::Literals;
-use super::spec::{Configuration, DisabledEntry, FileRole, KindWords, Layer};
-use super::trust::Gate;
+use super::spec::{Configuration, DisabledEntry, FileRole, KindWords, Layer, UntrustedEntry};
 use crate::model::{Place, Problem};
 
 /// What is known about the file an entry stands in.
 pub(super) struct FileContext<'a> {
-    pub environment: &'a dyn Environment,
+    /// The environment, for files that may use it.
+    pub access: Access<'a>,
     pub kinds: &'a [KindWords],
-    pub path: &'a Path,
     pub layer: Layer,
     /// Relative paths are relative to this: the file's directory.
     pub base_dir: PathBuf,
     /// Where a server without `cwd` works.
     pub default_cwd: PathBuf,
-    /// Whether the file's entries may start things without asking.
-    pub trusted: bool,
+    /// Whether it belongs to a project, whose entries take no name of the user's unasked.
+    pub is_project: bool,
+    /// The root of the project, links resolved.
+    pub root: &'a Path,
     pub duplicates: Vec<Duplicate>,
     /// The file's `schemas`, `defaults`.
     pub schemas: Option<Node>,
     pub defaults: Option<Node>,
     /// The named directories its entries may use.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
-    /// The defaults before variables were filled in.
-    pub written_defaults: Option<Node>,
 }
 
 impl FileContext<'_> {
-    pub fn expander(&self) -> Expander<'_> {
-        Expander { environment: self.environment, base_dir: &self.base_dir }
+    /// The way from references to values; `None` while nobody agreed to the file.
+    pub fn expander(&self) -> Option<Expander<'_>> {
+        self.access.expander(&self.base_dir)
     }
 }
 
 /// Everything gathered over all files.
 pub(super) struct Gathered<'a> {
     pub configuration: Configuration,
-    pub gate: Gate<'a>,
+    pub consent: &'a Consent,
     pub literals: Literals,
     tools: Names,
     servers: Names,
 }
 
 impl<'a> Gathered<'a> {
-    pub fn new(gate: Gate<'a>) -> Self {
+    pub fn new(consent: &'a Consent) -> Self {
         Self {
             configuration: Configuration::default(),
-            gate,
+            consent,
             literals: Literals::default(),
             tools: Names::default(),
             servers: Names::default(),
@@ -92,6 +92,7 @@ impl<'a> Gathered<'a> {
                 role,
                 problem,
                 declares: Vec::new(),
+                refusal: None,
             });
         }
         in_service
@@ -104,11 +105,41 @@ impl<'a> Gathered<'a> {
         }
     }
 
+    /// Whether the user's own files keep a name from an entry of a project; that is said.
+    fn keeps_own(&mut self, name: &str, place: &Place, file: &FileContext<'_>) -> bool {
+        let kept = if file.is_project { self.consent.kept_by_user(name) } else { None };
+        let Some(own) = kept else { return false };
+        let problem =
+            Problem::warning(format!("left out: it would take the place of your own {own}"))
+                .hint("'toolhost trust' shows what a project would replace, and allows it");
+        self.configuration.problems.push(problem.at(place.clone()).entry(name));
+        true
+    }
+
+    /// Lists an entry of a project that nobody agreed to yet.
+    fn untrusted(&mut self, entry: UntrustedEntry) {
+        self.configuration.untrusted.push(entry);
+    }
+
+    /// What an entry that may not act yet would do, and the command that allows it.
+    fn refusal_words(&self, name: &str) -> (Vec<String>, String) {
+        match &self.consent.request {
+            Some(request) => (request.entry(name), request.command()),
+            None => (Vec::new(), "toolhost trust".to_owned()),
+        }
+    }
+
     /// Puts an entry out of service without calling that a problem.
     fn switched_off(&mut self, name: &str, role: FileRole, place: Place) {
         let problem = Problem::warning("switched off in the file").at(place).entry(name);
         let (name, declares) = (name.to_owned(), Vec::new());
-        self.configuration.disabled.push(DisabledEntry { name, role, problem, declares });
+        self.configuration.disabled.push(DisabledEntry {
+            name,
+            role,
+            problem,
+            declares,
+            refusal: None,
+        });
     }
 }
 

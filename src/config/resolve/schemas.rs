@@ -24,7 +24,8 @@ pub fn inline(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
     if !refers_to_files(&schema) {
         return Ok(schema);
     }
-    complete(schema, &file.base_dir).map_err(|why| Problem::error(why).at(node.place()))
+    complete(schema, &file.base_dir, file.is_project.then_some(file.root))
+        .map_err(|why| Problem::error(why).at(node.place()))
 }
 
 /// The schema that `node` names under the file's `schemas`.
@@ -68,8 +69,9 @@ fn refers_to_files(schema: &Value) -> bool {
     }
 }
 
-fn complete(schema: Value, base: &Path) -> Result<Value, String> {
-    let mut files = Files { base, loaded: Vec::new() };
+/// `within` is the directory that a project's files stay in, links resolved.
+fn complete(schema: Value, base: &Path, within: Option<&Path>) -> Result<Value, String> {
+    let mut files = Files { base, within, loaded: Vec::new() };
     let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
         Some((path, fragment)) => {
             let index = files.load(path)?;
@@ -110,6 +112,7 @@ fn nothing_at(path: &str, fragment: &str) -> String {
 
 struct Files<'a> {
     base: &'a Path,
+    within: Option<&'a Path>,
     loaded: Vec<Loaded>,
 }
 
@@ -176,8 +179,13 @@ impl Files<'_> {
         if self.loaded.len() == MAX_FILES {
             return Err(format!("more than {MAX_FILES} schema files"));
         }
+        let whole = self.base.join(path);
+        let leaves = |root| whole.canonicalize().is_ok_and(|real| !real.starts_with(root));
+        if self.within.is_some_and(leaves) {
+            return Err(format!("'$ref' to {path}: a link that leads out of the project"));
+        }
         let message = |problem: Problem| format!("'$ref' to {path}: {}", problem.message);
-        let (source, text) = read::read(&self.base.join(path), false).map_err(message)?;
+        let (source, text) = read::read(&whole, false).map_err(message)?;
         let document = parse::parse(&source, &text).map_err(message)?.root.to_json();
         self.loaded.push(Loaded { path: path.to_owned(), document, used: false, done: false });
         Ok(self.loaded.len() - 1)
@@ -195,7 +203,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        complete(schema, dir.path())
+        complete(schema, dir.path(), None)
     }
 
     #[test]

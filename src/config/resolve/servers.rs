@@ -3,14 +3,13 @@
 use super::definition::{self, SERVER_KIND, one_of};
 use super::endpoint::{self, URL_KEYS};
 use super::{Claim, FileContext, Findings, Gathered, is_off, limit, retries};
-use crate::config::expand::has_reference;
+use crate::config::expand::Expander;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
-    AuthSpec, Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
+    Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
-use crate::config::{socket, trust};
 use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
 
 /// Resolves a whole file of servers.
@@ -104,6 +103,9 @@ fn server(
         gathered.settle(name, FileRole::Servers, findings);
         return;
     }
+    if gathered.keeps_own(name, &place, file) {
+        return;
+    }
     match gathered.servers.claim(name, place.clone(), file.layer) {
         Claim::Granted => {}
         Claim::Shadowed => return,
@@ -123,22 +125,60 @@ fn server(
         return;
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
-    let said = (!file.trusted).then(|| Said::by(&entry));
-    file.expander().entry(&mut entry, &[], &mut findings.problems);
-    let expanded = !findings.problems.iter().any(Problem::is_error);
-    let spec = resolve(name, &entry, place, file, gathered, &mut findings);
-    // Looking up a program makes sense only for a command that is known.
-    let spec = spec.filter(|_| expanded).map(|mut spec| {
-        if let Some(said) = said {
-            spec.trust = decide(&spec, &said, file, gathered);
-        }
-        spec
-    });
+    let Some(expander) = file.expander() else {
+        untrusted(name, &entry, place, file, gathered, findings);
+        return;
+    };
+    expander.entry(&mut entry, &[], &mut findings.problems);
+    let spec = resolve(name, &entry, place, (file, &expander), gathered, &mut findings);
     if gathered.settle(name, FileRole::Servers, findings) {
         gathered.configuration.servers.extend(spec);
     } else {
         gathered.declared(declared_names(&entry));
     }
+}
+
+/// Lists an entry that nobody agreed to yet: its name, and the tools that it declares.
+fn untrusted(
+    name: &str,
+    entry: &Node,
+    place: Place,
+    file: &FileContext<'_>,
+    gathered: &mut Gathered<'_>,
+    mut findings: Findings,
+) {
+    let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
+    let shared = SharedByTools::default();
+    let mut definitions = match entry.get("provides_tools").filter(|node| !node.is_null()) {
+        Some(node) => provides_tools(node, name, &shared, file, gathered, &mut findings),
+        None => Vec::new(),
+    };
+    for tool in &mut definitions {
+        tool.status = ToolStatus::Untrusted;
+    }
+    if gathered.settle(name, FileRole::Servers, findings) {
+        let (effects, allowed_by) = gathered.refusal_words(name);
+        gathered.untrusted(UntrustedEntry {
+            name: name.to_owned(),
+            role: FileRole::Servers,
+            kind: SERVER_KIND,
+            description,
+            definitions,
+            effects,
+            allowed_by,
+            place,
+        });
+    } else {
+        gathered.declared(declared_names(entry));
+    }
+}
+
+/// What a server's entry says for all tools that it declares.
+#[derive(Default)]
+struct SharedByTools {
+    timeout: Option<std::time::Duration>,
+    retries: u32,
+    requires_approval: bool,
 }
 
 /// The names under `provides_tools`, as far as they can be read.
@@ -152,11 +192,11 @@ fn resolve(
     name: &str,
     entry: &Node,
     place: Place,
-    file: &FileContext<'_>,
+    (file, expander): (&FileContext<'_>, &Expander<'_>),
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
 ) -> Option<ServerSpec> {
-    let endpoint = endpoint::resolve(entry, file, findings);
+    let endpoint = endpoint::resolve(entry, (file, expander), findings);
     let mut spec = ServerSpec {
         name: name.to_owned(),
         description: None,
@@ -176,7 +216,7 @@ fn resolve(
         requires_approval: false,
         sandbox: None,
         place,
-        trust: Trust::Trusted,
+        seal: gathered.consent.seal(FileRole::Servers, name),
     };
     let mut declared = None;
     for (key, value) in entry.entries() {
@@ -234,7 +274,12 @@ fn resolve(
         }
     }
     if let Some(node) = declared {
-        spec.provides_tools = provides_tools(node, &spec, file, gathered, findings);
+        let shared = SharedByTools {
+            timeout: spec.timeout,
+            retries: spec.retries,
+            requires_approval: spec.requires_approval,
+        };
+        spec.provides_tools = provides_tools(node, name, &shared, file, gathered, findings);
     }
     Some(spec)
 }
@@ -298,7 +343,8 @@ fn roots(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Vec<St
 /// The tools a server is expected to offer. A bad one costs itself, not its server.
 fn provides_tools(
     node: &Node,
-    server: &ServerSpec,
+    server: &str,
+    shared: &SharedByTools,
     file: &FileContext<'_>,
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
@@ -306,10 +352,10 @@ fn provides_tools(
     let mut tools = Vec::new();
     for item in findings.take(node.as_list()).unwrap_or_default() {
         let mut own = Findings::default();
-        let tool = declared_tool(item, server, file, gathered, &mut own);
+        let tool = declared_tool(item, server, shared, file, gathered, &mut own);
         let failed = own.problems.iter().any(Problem::is_error);
         for problem in own.problems {
-            gathered.configuration.problems.push(problem.entry(server.name.clone()));
+            gathered.configuration.problems.push(problem.entry(server));
         }
         tools.extend(tool.filter(|_| !failed));
     }
@@ -318,7 +364,8 @@ fn provides_tools(
 
 fn declared_tool(
     item: &Node,
-    server: &ServerSpec,
+    server: &str,
+    shared: &SharedByTools,
     file: &FileContext<'_>,
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
@@ -334,7 +381,7 @@ fn declared_tool(
         findings.error(name.place(), "a tool's name has 1 to 128 characters");
         return None;
     }
-    let full = ToolName::of(&*server.name, tool);
+    let full = ToolName::of(server, tool);
     match gathered.tools.claim(&full.to_string(), name.place(), file.layer) {
         Claim::Granted => {}
         // A plain tool of a file that wins has this very name.
@@ -365,130 +412,44 @@ fn declared_tool(
     tool.status = ToolStatus::Declared;
     tool.timeout = match item.get("timeout") {
         Some(_) => tool.timeout,
-        None => server.timeout,
+        None => shared.timeout,
     };
-    tool.requires_approval |= server.requires_approval;
+    tool.requires_approval |= shared.requires_approval;
     if item.get("retries").is_none() {
-        tool.retries = server.retries;
+        tool.retries = shared.retries;
     }
     Some(tool)
 }
 
-/// What an entry says before expansion: trust is bound to that.
-struct Said {
-    /// The endpoint's keys, as text.
-    text: String,
-    /// The address as written, when it holds a variable, which would be sent there.
-    address: Option<String>,
-}
-
-impl Said {
-    fn by(entry: &Node) -> Self {
-        const KEYS: [&str; 12] = [
-            "command",
-            "args",
-            "server_path",
-            "env",
-            "env_keys",
-            "cwd",
-            "headers",
-            "auth",
-            "oauth",
-            "sandbox",
-            "dev",
-            "drift",
-        ];
-        let own: serde_json::Map<_, _> = entry
-            .entries()
-            .iter()
-            .filter(|(key, _)| {
-                KEYS.contains(&key.text.as_str()) || URL_KEYS.contains(&key.text.as_str())
-            })
-            .map(|(key, value)| (key.text.clone(), value.to_json()))
-            .collect();
-        let address = entry
-            .get_any(&URL_KEYS)
-            .and_then(|(_, node)| node.as_text().ok())
-            .filter(|text| has_reference(text))
-            .map(str::to_owned);
-        Self { text: serde_json::Value::Object(own).to_string(), address }
-    }
-}
-
-/// What an entry sends to the server, or to the authorization server that it names. A login is made
-/// by a person who sees where it leads, so that it needs no word here.
-fn secrets_shown(auth: &AuthSpec) -> Option<String> {
-    match auth {
-        AuthSpec::Unset | AuthSpec::None | AuthSpec::OAuth { client_secret: None, .. } => None,
-        AuthSpec::Bearer { variable, .. } => {
-            let from = variable.as_deref().unwrap_or("the file");
-            Some(format!("sends a bearer token from {from}"))
-        }
-        AuthSpec::OAuth { client_id, .. } => {
-            let client = client_id.as_deref().unwrap_or_default();
-            Some(format!("sends the secret of the client {client} to its authorization server"))
-        }
-        AuthSpec::ClientCredentials { client_id, token_url, .. } => Some(match token_url {
-            Some(url) => format!("proves to be the client {client_id} at {url}"),
-            None => format!("proves to be the client {client_id} at its authorization server"),
-        }),
-    }
-}
-
-/// A program is asked about, and so is an address that would receive credentials, and a socket:
-/// who listens there knows the user by it, and may do whatever the user may ask for.
-fn decide(
-    spec: &ServerSpec,
-    said: &Said,
-    file: &FileContext<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Trust {
-    let lines = match &spec.endpoint {
-        Endpoint::Stdio { command, args, env, env_keys, cwd } => {
-            let argv = [std::slice::from_ref(command), &args[..]].concat();
-            let mut lines = vec![format!("command: {}", trust::quoted(&argv))];
-            lines.push(format!("directory: {}", cwd.display()));
-            if !env.is_empty() {
-                let names: Vec<String> = env.keys().map(|key| format!("{key}=***")).collect();
-                lines.push(format!("environment: {}", names.join(" ")));
-            }
-            if !env_keys.is_empty() {
-                lines.push(format!("passed through: {}", env_keys.join(" ")));
-            }
-            lines.extend(spec.sandbox.iter().flat_map(SandboxSpec::lines));
-            lines.extend(trust::program_lines(&argv, file));
-            lines
-        }
-        Endpoint::Http { url, socket, headers, auth, .. } => {
-            let shown = secrets_shown(auth);
-            let nothing = headers.is_empty() && shown.is_none() && socket.is_none();
-            if nothing && said.address.is_none() {
-                return Trust::Trusted;
-            }
-            // What the variable holds is not shown and not kept.
-            let mut lines = vec![match (&said.address, socket) {
-                (Some(written), _) => format!("address: {written}"),
-                (None, Some(socket)) => format!("address: {}", socket::show(socket, url)),
-                (None, None) => format!("address: {url}"),
-            }];
-            if socket.is_some() {
-                lines.push("speaks over a local socket, with your rights".to_owned());
-            }
-            if !headers.is_empty() {
-                let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-                lines.push(format!("sends headers: {}", names.join(", ")));
-            }
-            lines.extend(shown);
-            if said.address.is_some() {
-                lines.push("sends variables in the address".to_owned());
-            }
-            lines
-        }
+/// Every entry of a file with its name, as [`file`] would find them.
+pub fn written(root: &Node) -> Vec<(String, Place, &Node)> {
+    let of_map = |node: &'_ Node| -> Vec<(String, Place)> {
+        node.entries().iter().map(|(key, _)| (key.text.clone(), node.place_of(key))).collect()
     };
-    let mut lines = lines;
-    if spec.drift() != Drift::Block {
-        lines.push("changes of its pinned tools do not block calls".to_owned());
+    let pairs = |node| {
+        let names = of_map(node);
+        names
+            .into_iter()
+            .zip(node.entries())
+            .map(|((name, place), (_, value))| (name, place, value))
+    };
+    if is_bare(root) {
+        return pairs(root).collect();
     }
-    let parts = [&["server".to_owned(), said.text.clone()], &lines[..]].concat();
-    gathered.gate.decide(&spec.name, file, &parts, &lines)
+    let mut found = Vec::new();
+    for (key, value) in root.entries() {
+        match (canonical(SERVERS_FILE, &key.text), &value.value) {
+            (Some("mcp_servers"), NodeValue::Map(_)) => found.extend(pairs(value)),
+            (Some("clients"), NodeValue::List(items)) => {
+                for item in items {
+                    let named = item.get_any(&["client_id", "name"]);
+                    if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
+                        found.push((name, item.place(), item));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::definition::one_of;
 use super::{FileContext, Findings, limit};
+use crate::config::consent::is_literal;
 use crate::config::environment::Environment;
 use crate::config::expand::Allowed;
 use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
@@ -118,7 +119,13 @@ impl Settings {
                     format!("'{word}' is no safety; it is one of native, sandboxed, external");
                 findings.error(value.place(), message);
             }
-            self.profiles.entry(name.text.clone()).or_insert((layer, profile));
+            // A view of the user's stays the user's.
+            match self.profiles.get(&name.text) {
+                Some((Layer::Project, _)) if layer == Layer::User => {}
+                Some(_) => continue,
+                None => {}
+            }
+            self.profiles.insert(name.text.clone(), (layer, profile));
         }
     }
 
@@ -164,7 +171,14 @@ impl Settings {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
             let before = findings.problems.len();
-            file.expander().value(&mut value, &name, Allowed::Variables, &mut findings.problems);
+            match file.expander() {
+                Some(expander) => {
+                    expander.value(&mut value, &name, Allowed::Variables, &mut findings.problems);
+                }
+                // Until somebody agrees, it names nothing.
+                None if !is_literal(&value) => continue,
+                None => {}
+            }
             if findings.problems.len() > before {
                 continue;
             }
@@ -263,8 +277,10 @@ fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Recor
             "retention" => record.retention = findings.take(limit(value)),
             "path" => {
                 let mut value = value.clone();
-                let problems = &mut findings.problems;
-                file.expander().value(&mut value, "path", Allowed::Variables, problems);
+                if let Some(expander) = file.expander() {
+                    let problems = &mut findings.problems;
+                    expander.value(&mut value, "path", Allowed::Variables, problems);
+                }
                 let path = findings.take(value.as_text());
                 record.path = path.map(|text| file.base_dir.join(text).components().collect());
             }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
 use crate::config::expand::Expander;
-use crate::config::keys::{TOOL, canonical};
 use crate::config::node::{Node, NodeValue};
-use crate::config::spec::{self, FileRole, KindWords, Site, ToolSpec, Trust};
-use crate::config::trust;
-use crate::model::{Place, Problem, Source, ToolName};
+use crate::config::spec::{self, FileRole, KindWords, ToolSpec, UntrustedEntry};
+use crate::model::{Place, Problem, Source, ToolName, ToolStatus};
 
 /// What names an entry, the best first: one tool of a toolkit may go by the name it has there.
 const NAMES: [&str; 3] = ["name", "tool_name", "original_tool_name"];
@@ -67,6 +65,9 @@ fn tool(
         }
     };
     let name_place = entry.get_any(&NAMES).map_or(place.clone(), |(_, n)| n.place());
+    if gathered.keeps_own(&name, &name_place, file) {
+        return;
+    }
     match gathered.tools.claim(&name, name_place, file.layer) {
         Claim::Granted => {}
         Claim::Shadowed => return,
@@ -81,11 +82,49 @@ fn tool(
         return;
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
-    let spec = findings
-        .take(kind(&entry, &file.base_dir, file.kinds))
-        .map(|words| resolve(entry, &name, words, file, gathered, &mut findings));
+    let Some(words) = findings.take(kind(&entry, &file.base_dir, file.kinds)) else {
+        gathered.settle(&name, FileRole::Tools, findings);
+        return;
+    };
+    let may_act =
+        file.access.grant().is_some() || gathered.consent.is_harmless(FileRole::Tools, &name);
+    if !may_act {
+        untrusted(&entry, &name, words, file, gathered, findings);
+        return;
+    }
+    let spec = resolve(entry, &name, words, file, gathered, &mut findings);
     if gathered.settle(&name, FileRole::Tools, findings) {
-        gathered.configuration.tools.extend(spec);
+        gathered.configuration.tools.push(spec);
+    }
+}
+
+/// Lists an entry that nobody agreed to yet. Of several tools that it may give, only its own name
+/// is known.
+fn untrusted(
+    entry: &Node,
+    name: &str,
+    words: &KindWords,
+    file: &FileContext<'_>,
+    gathered: &mut Gathered<'_>,
+    mut findings: Findings,
+) {
+    let plain = ToolName::plain(name);
+    let source = Source::Internal;
+    let mut definition =
+        definition::resolve(entry, plain, source, words.key, words.keys, file, &mut findings);
+    definition.status = ToolStatus::Untrusted;
+    if gathered.settle(name, FileRole::Tools, findings) {
+        let (effects, allowed_by) = gathered.refusal_words(name);
+        gathered.untrusted(UntrustedEntry {
+            name: name.to_owned(),
+            role: FileRole::Tools,
+            kind: words.key,
+            description: definition.description.clone(),
+            definitions: vec![definition],
+            effects,
+            allowed_by,
+            place: entry.place(),
+        });
     }
 }
 
@@ -97,38 +136,16 @@ fn resolve(
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
 ) -> ToolSpec {
-    // Trust is bound to what the file says, not to what variables hold today.
-    let ask = words.starts.filter(|_| !file.trusted);
     let written = Arc::new(entry);
     let mut entry = Arc::clone(&written);
-    if Expander::concerns(&entry, words.expand) {
-        file.expander().entry(Arc::make_mut(&mut entry), words.expand, &mut findings.problems);
+    if let Some(expander) = file.expander()
+        && Expander::concerns(&entry, words.expand)
+    {
+        expander.entry(Arc::make_mut(&mut entry), words.expand, &mut findings.problems);
     }
     let plain = ToolName::plain(name);
     let definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
-    let trust = match ask {
-        Some(starts) => {
-            let site = Site {
-                base_dir: &file.base_dir,
-                environment: file.environment,
-                written: &written,
-                scopes: &file.scopes,
-                defaults: file.written_defaults.as_ref(),
-            };
-            let lines = starts(&entry, &site);
-            if lines.is_empty() {
-                Trust::Trusted
-            } else {
-                let program = program(&entry).map(|argv| trust::program_lines(&argv, file));
-                let lines = [lines, program.unwrap_or_default()].concat();
-                let said = said_by_kind(&written);
-                let parts = [&["tool".to_owned(), words.key.to_owned(), said], &lines[..]].concat();
-                gathered.gate.decide(name, file, &parts, &lines)
-            }
-        }
-        None => Trust::Trusted,
-    };
     ToolSpec {
         definition,
         kind: words.key,
@@ -138,26 +155,14 @@ fn resolve(
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
         scopes: Arc::clone(&file.scopes),
-        trust,
+        grant: file.access.grant().cloned(),
+        seal: gathered.consent.seal(FileRole::Tools, name),
     }
 }
 
-/// The keys of an entry that are not about its description, as text.
-fn said_by_kind(entry: &Node) -> String {
-    let own: serde_json::Map<_, _> = entry
-        .entries()
-        .iter()
-        .filter(|(key, _)| canonical(TOOL, &key.text).is_none_or(|word| word == "kind"))
-        .map(|(key, value)| (key.text.clone(), value.to_json()))
-        .collect();
-    serde_json::Value::Object(own).to_string()
-}
-
-/// The argv of an entry that names one.
-fn program(entry: &Node) -> Option<Vec<String>> {
-    let words = |key| entry.get(key).and_then(|node| node.as_texts().ok()).unwrap_or_default();
-    let argv = [words("command"), words("args")].concat();
-    (entry.get("command").is_some() && !argv.is_empty()).then_some(argv)
+/// The name of an entry as it is written, when it has one that can be used.
+pub fn written_name(entry: &Node) -> Option<String> {
+    name(entry).ok()
 }
 
 fn name(entry: &Node) -> Result<String, Problem> {
@@ -173,7 +178,7 @@ fn name(entry: &Node) -> Result<String, Problem> {
 }
 
 /// The kind of an entry: by its word, else by whoever claims it.
-fn kind<'k>(
+pub fn kind<'k>(
     entry: &Node,
     base_dir: &Path,
     kinds: &'k [KindWords],

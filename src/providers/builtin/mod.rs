@@ -74,7 +74,8 @@ pub fn kind() -> Kind {
             keys: &["module", "function"],
             expand: &[],
             claims,
-            starts: None,
+            effects: |_, _| Vec::new(),
+            code: None,
         },
         build: provider::build,
     }

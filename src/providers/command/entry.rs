@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::template::Element;
+use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::{Node, NodeValue};
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::Problem;
 use crate::providers::confinement::{self, Life, Sandbox};
 use crate::providers::properties::Properties;
@@ -85,8 +86,8 @@ pub(super) struct Entry {
     pub(super) max_output: u64,
     /// Whether a value may start an argument with `-`.
     pub(super) allow_dash: bool,
-    /// Why it may not be started yet, as the command that would allow it.
-    pub(super) untrusted: Option<String>,
+    /// What has to be unchanged when it is started.
+    pub(super) seal: Seal,
     /// Values that stand in for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// What the program is confined to.
@@ -140,10 +141,7 @@ pub(super) fn read(
         output: output(entry)?,
         max_output: max_output(entry)?,
         allow_dash: entry.get("allow_dash").map(Node::as_bool).transpose()?.unwrap_or_default(),
-        untrusted: match &spec.trust {
-            Trust::Trusted => None,
-            Trust::Ask(request) => Some(format!("toolhost trust {}", request.file.display())),
-        },
+        seal: spec.seal.clone(),
         defaults: properties.defaults,
         sandbox,
     })

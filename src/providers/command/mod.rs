@@ -13,11 +13,11 @@ mod surroundings;
 mod tail;
 mod template;
 
+use crate::config::consent::{Effect, ProgramEffect, Site};
 use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords, Site};
+use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
 use crate::providers::confinement;
-use crate::providers::surroundings::variables;
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {
@@ -28,36 +28,32 @@ pub fn kind() -> Kind {
             keys: entry::KEYS,
             expand: &[],
             claims: |node, _| Claim::certain_if(node.get("command").is_some()),
-            starts: Some(starts),
+            effects,
+            code: None,
         },
         build: provider::build,
     }
 }
 
-/// What a person is asked to trust: the program, each argument, the directory, and every variable
-/// by name. Values of variables may be secrets and are not shown, but for those that decide which
-/// code runs: trust has to end when one of them changes.
-fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
-    let base_dir = site.base_dir;
-    let mut lines = Vec::new();
-    match entry::command(entry) {
+/// What an entry would do: start its program.
+fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let argv = match entry::command(entry) {
         Ok((program, elements)) => {
-            lines.push(format!("program: {program}"));
-            lines.extend(elements.iter().map(|(text, _)| format!("argument: {text}")));
-            if program.contains('/') {
-                lines.push(format!("found from: {}", base_dir.display()));
-            }
+            std::iter::once(program).chain(elements.into_iter().map(|(text, _)| text)).collect()
         }
-        Err(problem) => lines.push(format!("command: {}", problem.message)),
-    }
-    lines.push(match entry.get("cwd").and_then(|node| node.as_text().ok()) {
-        Some(cwd) => format!("directory: {}", base_dir.join(cwd).display()),
-        None => "directory: the one toolhost is called in".to_owned(),
-    });
-    lines.extend(variables(entry));
+        Err(_) => entry.get("command").and_then(|node| node.as_texts().ok()).unwrap_or_default(),
+    };
+    let runs = ProgramEffect {
+        argv,
+        cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
+        env: crate::providers::surroundings::set(entry),
+        found_from: Some(site.base_dir.to_path_buf()),
+        usual_cwd: site.cwd(),
+    };
+    let mut effects = vec![Effect::Runs(runs)];
     if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
-        lines.push("values may start an argument with '-'".to_owned());
+        effects.push(Effect::Other("lets values start an argument with '-'".to_owned()));
     }
-    lines.extend(confinement::trust_lines(entry, base_dir));
-    lines
+    effects.extend(confinement::effects(entry, site.base_dir));
+    effects
 }

@@ -17,7 +17,7 @@ use crate::config::spec::ToolSpec;
 use crate::model::{
     Fault, JsonObject, Phase, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider};
+use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
 use crate::providers::confinement;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
@@ -69,12 +69,12 @@ fn complete(
     environment: &dyn Environment,
 ) -> ToolDefinition {
     definition.description.get_or_insert_with(|| format!("Runs {}.", entry.program));
-    let obstacle = match (locate(entry, environment), not_trusted(entry)) {
-        (Ok(program), trust) => {
+    let obstacle = match locate(entry, environment) {
+        Ok(program) => {
             definition.touches.push(format!("starts {}", program.display()));
-            trust.err()
+            None
         }
-        (Err(fault), _) => {
+        Err(fault) => {
             definition.touches.push(format!("starts {}", entry.program));
             Some(fault)
         }
@@ -97,16 +97,6 @@ fn complete(
         definition.withdraw(fault);
     }
     definition
-}
-
-fn not_trusted(entry: &Entry) -> Result<(), Fault> {
-    match &entry.untrusted {
-        None => Ok(()),
-        Some(remedy) => {
-            Err(Fault::denied(format!("starting '{}' is not trusted yet", entry.program))
-                .hint(format!("allow it with: {remedy}")))
-        }
-    }
 }
 
 /// The executable. A name is looked for in the `PATH` the program itself will see; a path is
@@ -170,7 +160,7 @@ impl ToolProvider for CommandProvider {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let tool = self.tool(call)?;
         let entry = &tool.entry;
-        not_trusted(entry)?;
+        permit(&entry.seal)?;
         let mut prepared = self.prepare(entry, &call.arguments)?;
         surroundings::add_context(&mut prepared.env, context)?;
         let path = locate(entry, self.environment.as_ref())?;

@@ -17,9 +17,10 @@ use sha2::{Digest as _, Sha256};
 use super::disk::{self, Disk};
 use super::memory::Memory;
 use super::{Engine, Quota};
+use crate::config::consent::{Effect, Site};
 use crate::config::keys::suggestion;
 use crate::config::node::Node;
-use crate::config::spec::{Site, ToolSpec};
+use crate::config::spec::ToolSpec;
 use crate::model::Problem;
 use crate::provider::KindContext;
 use crate::util::clock::{Clock, SystemClock};
@@ -273,34 +274,39 @@ fn redis(entry: &Node) -> Result<Place, Problem> {
     Ok(Place::Redis { url: text.into(), host })
 }
 
-/// What has to be allowed before an entry of a project's file may use its engine: a file outside
-/// of the project, or credentials that go to a server.
-pub(in crate::providers) fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
-    if let Some(path) = text("path").or_else(|| text("persist")) {
-        let path = resolved(site.base_dir, path);
-        let state = site.environment.state_dir().map(|state| state.join("stores"));
-        let inside =
-            path.starts_with(site.base_dir) || state.is_some_and(|state| path.starts_with(state));
-        if !inside {
-            lines.push(format!("reads and writes: {}", path.display()));
-        }
-    }
-    let written = site.written.get("url").and_then(|node| node.as_text().ok());
-    if let (Some(url), Some(written)) =
-        (text("url").and_then(|url| url::Url::parse(url).ok()), written)
-    {
-        let credentials = !url.username().is_empty() || url.password().is_some();
-        if credentials || written.contains("${") {
+/// What an entry would do with its engine. What is kept in memory reaches nothing.
+pub(in crate::providers) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let text = |key: &str| entry.get(key).and_then(|node| node.as_text().ok());
+    let file = text("path").or_else(|| text("persist"));
+    let address = |url: &str| match url::Url::parse(url) {
+        // Without what may be a password.
+        Ok(url) if url.has_host() && !url.as_str().contains("${") => {
             let host = url.host_str().unwrap_or_default();
-            lines.push(format!("talks to: redis at {host}:{}", url.port().unwrap_or(6379)));
+            format!("redis at {host}:{}", url.port().unwrap_or(6379))
         }
-        if credentials {
-            lines.push("with the credentials in 'url'".to_owned());
+        _ => "redis at the address of 'url'".to_owned(),
+    };
+    let mut effects = Vec::new();
+    match storage_type(entry) {
+        Ok("disk") => effects.push(Effect::Writes(match file {
+            Some(file) => {
+                site.path(file).map_or_else(|| file.to_owned(), |p| p.display().to_string())
+            }
+            None => "a file of its own in the state directory".to_owned(),
+        })),
+        Ok("redis") => {
+            let whom = text("url").map_or_else(|| "redis".to_owned(), address);
+            effects.push(Effect::Contacts(whom));
         }
+        Ok("postgresql") => {
+            let server = text("mcp_server").unwrap_or("?");
+            effects.push(Effect::Renames(server.to_owned()));
+        }
+        // What is said besides the engine is still looked at: it may become one by a later change.
+        Ok(_) => {}
+        Err(_) => effects.push(Effect::Other("keeps values somewhere unknown".to_owned())),
     }
-    lines
+    effects
 }
 
 impl Place {

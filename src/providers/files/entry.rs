@@ -12,11 +12,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::root;
 use super::table::{Operation, Vocabulary};
+use crate::config::consent::{Effect, Site};
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
-use crate::config::spec::Site;
 use crate::model::Problem;
 use crate::providers::toolkit;
 use crate::util::units;
@@ -192,34 +191,42 @@ fn most(entry: &Node) -> Result<u64, Problem> {
         .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 256KiB"))
 }
 
-/// What a person is asked to allow: nothing as long as the directory is part of the project, whose
-/// files the person works with anyway; else the directory and what can be done in it.
-pub(super) fn hands_out(entry: &Node, site: &Site<'_>) -> Vec<String> {
-    let base_dir = site.environment.cwd().join(site.base_dir);
-    // What cannot be resolved gives no tools, so there is nothing to allow.
-    let Ok((directory, _)) = directory(entry, &base_dir, site.scopes) else { return Vec::new() };
-    let directory = root::real(&directory);
-    if directory.starts_with(root::real(&base_dir)) {
-        return Vec::new();
-    }
-    let mut lines = vec![format!("directory: {} (not in the project)", directory.display())];
-    let selected = selected(entry);
-    let writing: Vec<&str> = selected
-        .iter()
-        .map(String::as_str)
-        .filter(|word| Operation::named(word).is_none_or(Operation::writes))
-        .collect();
-    lines.push(match (access(entry), selected.is_empty()) {
-        (Ok(Access::Write), true) => "gives: reading, writing and deleting in it".to_owned(),
-        (_, false) if !writing.is_empty() => {
-            format!("gives: reading in it, and {}", writing.join(", "))
+/// What an entry would do: nothing that has to be agreed to as long as it only reads below the
+/// project; else the directory and what can be done in it.
+pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let mut is_own = false;
+    let written = match entry.get("root_dir").filter(|node| !node.is_null()) {
+        Some(node) => node.as_text().ok().map(str::to_owned),
+        None => {
+            let scope = entry.get("scope").and_then(|node| node.as_text().ok()).unwrap_or_default();
+            let predefined = matches!(scope, "AGENT_DATA_DIR" | "AGENT_DATA");
+            match site.scopes.get(scope) {
+                Some(written) => Some(written.clone()),
+                None if predefined => {
+                    is_own = true;
+                    Some("toolhost's directory for agents' data".to_owned())
+                }
+                // What cannot be resolved gives no tools.
+                None => return Vec::new(),
+            }
         }
-        _ => "gives: reading in it".to_owned(),
-    });
-    if let Some(node) = entry.get("requires_approval") {
-        lines.push(format!("requires_approval: {}", node.to_json()));
+    };
+    let written = written.unwrap_or_default();
+    let directory = if is_own { None } else { site.real(&written) };
+    let is_inside = directory.as_deref().is_some_and(|path| path.starts_with(site.root));
+    let selected = selected(entry);
+    let writes = match (access(entry), selected.is_empty()) {
+        (Ok(Access::Write), true) => true,
+        _ => selected.iter().any(|word| Operation::named(word).is_none_or(Operation::writes)),
+    };
+    let shown = directory.map_or(written, |path| path.display().to_string());
+    if writes {
+        vec![Effect::Writes(shown)]
+    } else if is_inside {
+        Vec::new()
+    } else {
+        vec![Effect::Reads(shown)]
     }
-    lines
 }
 
 /// The words of the tools that the entry selects.

@@ -1,5 +1,6 @@
 //! One call at work: what every operation is given.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(super) struct Job {
     pub(super) root: Arc<Root>,
     /// The most bytes of a file that one answer holds.
     pub(super) most: u64,
+    /// Whether names that begin with a dot are out of reach.
+    pub(super) hides_dotfiles: bool,
     pub(super) cancel: CancellationToken,
     pub(super) call_id: CallId,
     pub(super) events: EventSink,
@@ -41,7 +44,7 @@ impl Job {
         arguments: &Arguments<'_>,
         names: &[&'static str],
     ) -> Result<Inside, Fault> {
-        Inside::read(arguments.required(names)?, self.root.spellings())
+        self.inside(arguments.required(names)?)
     }
 
     /// The directory under `path` or `dir_path`; the topmost one when there is neither.
@@ -50,7 +53,27 @@ impl Job {
     /// Usage when it is no text, denied when it leads out.
     pub(super) fn directory(&self, arguments: &Arguments<'_>) -> Result<Inside, Fault> {
         let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
-        Inside::read(text, self.root.spellings())
+        self.inside(text)
+    }
+
+    fn inside(&self, text: &str) -> Result<Inside, Fault> {
+        let inside = Inside::read(text, self.root.spellings())?;
+        if self.hides_dotfiles && self.leads_to_a_dotfile(inside.path()) {
+            return Err(Fault::denied(format!(
+                "'{text}' is a hidden file, and this project is not trusted yet"
+            ))
+            .hint("see what the project would do and allow it: toolhost trust"));
+        }
+        Ok(inside)
+    }
+
+    /// Whether a path names something hidden, or a link that leads to it.
+    fn leads_to_a_dotfile(&self, path: &Path) -> bool {
+        let hidden = |path: &Path| path.components().any(|part| is_dotfile(part.as_os_str()));
+        let [real, _] = self.root.spellings();
+        let target = real.join(path).canonicalize().ok();
+        let below = target.as_deref().and_then(|target| target.strip_prefix(real).ok());
+        hidden(path) || below.is_some_and(hidden)
     }
 
     /// The fault for an error while `doing` something with `path`.
@@ -76,4 +99,10 @@ impl Job {
             message: Some(message),
         });
     }
+}
+
+/// Whether a name is that of a hidden file; `.` and `..` are none.
+pub(super) fn is_dotfile(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b".") && name != b"." && name != b".."
 }

@@ -40,7 +40,8 @@ pub fn kind() -> Kind {
                 let keys = ["toolkit", "toolkit_class", "root_dir"];
                 Claim::certain_if(node.get_any(&keys).is_some())
             },
-            starts: Some(entry::hands_out),
+            effects: entry::effects,
+            code: None,
         },
         build: provider::build,
     }

@@ -13,11 +13,11 @@ use super::root::Root;
 use super::table::Operation;
 use super::{info, list, read, search, transfer, write};
 use crate::config::node::Node;
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{
     Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::providers::toolkit::{self, Chosen};
 
 /// The tools of one entry.
@@ -25,7 +25,8 @@ struct FilesProvider {
     component: Option<String>,
     root: Arc<Root>,
     most: u64,
-    trust: Trust,
+    /// Whether files whose names begin with a dot are out of reach: nobody agreed to the entry.
+    hides_dotfiles: bool,
     tools: Vec<Tool>,
 }
 
@@ -57,7 +58,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
         }
     };
     let root = Arc::new(Root::new(entry.directory.clone(), entry.create));
-    let obstacle = permit(&spec.trust).err().or_else(|| root.obstacle());
+    let obstacle = root.obstacle();
     let tools: Vec<Tool> = chosen
         .iter()
         .filter_map(|tool| {
@@ -74,7 +75,7 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
         component: shared.map(str::to_owned),
         root,
         most: entry.most,
-        trust: spec.trust.clone(),
+        hides_dotfiles: spec.grant.is_none(),
         tools,
     })
 }
@@ -160,10 +161,10 @@ impl ToolProvider for FilesProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let operation = self.tool(call)?.operation;
-        permit(&self.trust)?;
         let job = Job {
             root: Arc::clone(&self.root),
             most: self.most,
+            hides_dotfiles: self.hides_dotfiles,
             cancel: context.cancel.clone(),
             call_id: context.call_id.clone(),
             events: context.events.clone(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, FileType};
 
-use super::job::Job;
+use super::job::{Job, is_dotfile};
 use crate::model::Fault;
 
 /// How deep it goes; deeper directories are named but not entered.
@@ -136,6 +136,9 @@ impl<'a> Walk<'a> {
                 let shown = path.display();
                 self.unseen.push(format!("'{shown}' has more than {MOST_NAMES} entries"));
                 break;
+            }
+            if self.job.hides_dotfiles && is_dotfile(&entry.file_name()) {
+                continue;
             }
             names.push((entry.file_name(), entry.file_type()?));
         }

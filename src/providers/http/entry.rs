@@ -15,8 +15,8 @@ use super::places::{self, Place};
 use super::target::Target;
 use super::template::{Reader, Template, Wrong};
 use super::{auth, pointer};
+use crate::config::consent::Grant;
 use crate::config::environment::Environment;
-use crate::config::expand::Expander;
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::names_secret;
@@ -148,7 +148,12 @@ pub(super) fn read(
     environment: &dyn Environment,
     problems: &mut Vec<Problem>,
 ) -> Option<Entry> {
-    let mut draft = Draft { spec, environment, problems, texts: Vec::new() };
+    // Entries of this kind contact somebody, so there is none without a grant.
+    let Some(grant) = &spec.grant else {
+        problems.push(Problem::error("not trusted yet").at(spec.place.clone()));
+        return None;
+    };
+    let mut draft = Draft { spec, grant, environment, problems, texts: Vec::new() };
     let entry = draft.read(definition);
     entry.filter(|_| !problems.iter().any(Problem::is_error))
 }
@@ -163,6 +168,7 @@ struct Text {
 
 struct Draft<'a> {
     spec: &'a ToolSpec,
+    grant: &'a Grant,
     environment: &'a dyn Environment,
     problems: &'a mut Vec<Problem>,
     texts: Vec<Text>,
@@ -182,7 +188,7 @@ impl<'a> Draft<'a> {
     }
 
     fn reader(&self, all_secret: bool) -> Reader<'a> {
-        let expander = Expander { environment: self.environment, base_dir: &self.spec.base_dir };
+        let expander = self.grant.expander(self.environment, &self.spec.base_dir);
         Reader { expander, all_secret }
     }
 

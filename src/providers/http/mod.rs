@@ -9,6 +9,7 @@ mod again;
 mod answer;
 mod auth;
 mod body;
+mod effects;
 mod encode;
 mod entry;
 mod places;
@@ -18,7 +19,6 @@ mod request;
 mod send;
 mod target;
 mod template;
-mod trust;
 
 #[cfg(test)]
 mod tests;
@@ -27,9 +27,9 @@ use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
 
 #[cfg(feature = "openapi")]
-pub(super) use provider::build;
+pub(super) use effects::contacted;
 #[cfg(feature = "openapi")]
-pub(super) use trust::starts;
+pub(super) use provider::build;
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {
@@ -40,7 +40,8 @@ pub fn kind() -> Kind {
             keys: entry::KEYS,
             expand: &["query", "body"],
             claims: |node, _| Claim::certain_if(node.get("endpoint_url").is_some()),
-            starts: Some(trust::starts),
+            effects: effects::effects,
+            code: None,
         },
         build: provider::build,
     }

@@ -11,12 +11,12 @@ use super::again::{Failure, asked_wait};
 use super::entry::{self, Entry};
 use super::send::{Progress, send};
 use super::{answer, request, send as sending};
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{
     Again, Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::net::client::{self, Settings};
-use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
@@ -31,7 +31,6 @@ pub(super) struct HttpProvider {
 struct Tool {
     definition: Arc<ToolDefinition>,
     entry: Entry,
-    trust: Trust,
 }
 
 /// Builds the provider from the entries of this kind.
@@ -45,9 +44,9 @@ pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &KindContext) ->
         let entry = entry::read(spec, &mut definition, context.environment.as_ref(), &mut found);
         problems.extend(found.into_iter().map(|problem| problem.entry(name.clone())));
         if let Some(entry) = entry {
-            complete(&mut definition, &entry, &spec.trust);
+            complete(&mut definition, &entry);
             let definition = Arc::new(definition);
-            tools.push(Tool { definition, entry, trust: spec.trust.clone() });
+            tools.push(Tool { definition, entry });
         }
     }
     let provider = (!tools.is_empty()).then(|| {
@@ -60,7 +59,7 @@ pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &KindContext) ->
 
 /// Fills what the entry left out. The method is the author's word about effects, where the entry
 /// says nothing else.
-fn complete(definition: &mut ToolDefinition, entry: &Entry, trust: &Trust) {
+fn complete(definition: &mut ToolDefinition, entry: &Entry) {
     let (method, place) = (&entry.method, entry.target.shown());
     definition.description.get_or_insert_with(|| format!("{method} {place}"));
     let annotations = &mut definition.annotations;
@@ -77,9 +76,6 @@ fn complete(definition: &mut ToolDefinition, entry: &Entry, trust: &Trust) {
     definition.touches.push(format!("sends {method} requests to {place}"));
     let handed = entry.hands_out.iter();
     definition.touches.extend(handed.map(|(secret, place)| format!("sends {secret} in {place}")));
-    if let Err(fault) = permit(trust) {
-        definition.withdraw(fault);
-    }
 }
 
 impl HttpProvider {
@@ -118,8 +114,7 @@ impl ToolProvider for HttpProvider {
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
-        let Tool { entry, trust, .. } = self.tool(call)?;
-        permit(trust)?;
+        let Tool { entry, .. } = self.tool(call)?;
         let request = request::prepare(entry, &call.arguments, Some(context))?;
         let client = self.client(entry)?;
         let progress = Progress::new();

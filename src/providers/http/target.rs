@@ -371,8 +371,8 @@ mod tests {
 
     use super::super::template::Reader;
     use super::*;
+    use crate::config::consent::Grant;
     use crate::config::environment::FixedEnvironment;
-    use crate::config::expand::Expander;
     use crate::model::JsonObject;
 
     fn read(text: &str, base: Option<&str>) -> Result<Target, String> {
@@ -382,7 +382,7 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Expander { environment: &environment, base_dir: Path::new("/") };
+        let expander = Grant::for_tests().expander(&environment, Path::new("/"));
         let template = Reader { expander, all_secret: false }.read(text).unwrap();
         Target::read(template, base).map_err(|wrong| wrong.message)
     }

@@ -303,6 +303,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::consent::Grant;
     use crate::config::environment::FixedEnvironment;
 
     fn read(text: &str) -> Result<Template, String> {
@@ -312,7 +313,7 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Expander { environment: &environment, base_dir: Path::new("/") };
+        let expander = Grant::for_tests().expander(&environment, Path::new("/"));
         Reader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
     }
 

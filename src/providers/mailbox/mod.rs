@@ -49,7 +49,8 @@ pub fn kind() -> Kind {
             keys: &KEYS,
             expand: &choice::EXPAND,
             claims: |_, _| Claim::No,
-            starts: Some(choice::starts),
+            effects: choice::effects,
+            code: None,
         },
         build: provider::build,
     }

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::offers::{self, OFFERS, Operation};
 use super::post::Post;
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{
     Event, Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::providers::engines::choice::{self, Choice, Engines, Limits, Place};
 use crate::providers::engines::{Engine, Quota};
 use crate::providers::toolkit;
@@ -31,7 +31,6 @@ struct MailboxProvider {
     choice: Choice,
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
-    trust: Trust,
     /// Whether it was said that messages in memory do not last.
     told: AtomicBool,
 }
@@ -56,12 +55,8 @@ fn mailboxes(
             return Err(chosen.err().into_iter().chain(choice.err()).flatten().collect());
         }
     };
-    let obstacle = permit(&spec.trust).err();
     let define = |tool: &toolkit::Chosen| {
-        let mut definition = offers::define(spec, tool, &choice);
-        if let Some(fault) = &obstacle {
-            definition.withdraw(fault.clone());
-        }
+        let definition = offers::define(spec, tool, &choice);
         (Arc::new(definition), Operation::of(tool.offer))
     };
     Ok(MailboxProvider {
@@ -70,7 +65,6 @@ fn mailboxes(
         choice,
         component,
         clock: Arc::new(SystemClock),
-        trust: spec.trust.clone(),
         told: AtomicBool::new(false),
     })
 }
@@ -114,7 +108,6 @@ impl ToolProvider for MailboxProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let (definition, operation) = self.tool(call)?;
-        permit(&self.trust)?;
         let session = (definition.scope == ToolScope::Session).then_some(&*context.session_id);
         let post = Post {
             engine: self.engine.as_ref(),

@@ -89,7 +89,7 @@ fn program(proof: &ClientProof) -> Proof {
 impl Login for McpProvider {
     async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Fault> {
         let named = |fault: Fault| fault.server(&self.spec.name);
-        permit(&self.spec.trust).map_err(named)?;
+        permit(&self.spec.seal).map_err(named)?;
         let logging_in = async {
             let login = self.login_of()?;
             if let Endpoint::Http { url, .. } = &self.spec.endpoint

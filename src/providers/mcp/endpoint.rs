@@ -237,9 +237,9 @@ fn program(spec: &ServerSpec, surroundings: &dyn Environment) -> Result<Program,
 /// Starts the program of a server as for a connection, for whoever speaks to it instead of us.
 ///
 /// # Errors
-/// When it was not trusted, cannot be started, or is not a server that is started.
+/// When it is not what was trusted, cannot be started, or is not a server that is started.
 pub fn start(spec: &ServerSpec, environment: &dyn Environment) -> Result<Process, Fault> {
-    permit(&spec.trust)?;
+    permit(&spec.seal)?;
     let program = program(spec, environment)?;
     let sandbox = confinement::of_server(spec, environment);
     let started = match sandbox {

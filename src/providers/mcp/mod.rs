@@ -153,7 +153,7 @@ impl McpProvider {
         }
         let worked = self.worked.swap(false, Ordering::Relaxed);
         let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
-        let admitted = permit(&self.spec.trust).and_then(|()| slot.may_start(is_process, worked));
+        let admitted = permit(&self.spec.seal).and_then(|()| slot.may_start(is_process, worked));
         match admitted {
             // Even a wait that is over costs a tick of the timer, a millisecond of each first call.
             Ok(not_before) if not_before <= Instant::now() => {}

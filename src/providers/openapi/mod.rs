@@ -15,8 +15,9 @@ mod tests;
 
 use self::document::Document;
 use super::http;
+use crate::config::consent::{Effect, Site};
 use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords, Site, ToolSpec};
+use crate::config::spec::{Claim, KindWords, ToolSpec};
 use crate::model::Problem;
 use crate::provider::{Built, Kind, KindContext};
 
@@ -47,16 +48,22 @@ pub fn kind() -> Kind {
             keys: KEYS,
             expand: &["openapi", "query"],
             claims: |node, _| Claim::certain_if(node.get("openapi").is_some()),
-            starts: Some(starts),
+            effects,
+            code: None,
         },
         build,
     }
 }
 
-/// Credentials go only to the `base_url` of an entry (see [`operations`]), so that a document
-/// cannot send them elsewhere after a person allowed it.
-fn starts(entry: &Node, site: &Site<'_>) -> Vec<String> {
-    http::starts(entry, site)
+/// What an entry would do: read its document and contact what it, or else the document, names.
+fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let document = entry.get("openapi").and_then(|node| node.as_text().ok()).unwrap_or("?");
+    let mut effects = vec![Effect::Document(document.to_owned())];
+    effects.push(match http::contacted(entry, site) {
+        Some(address) => Effect::Contacts(address),
+        None => Effect::Contacts(format!("the servers that {document} names")),
+    });
+    effects
 }
 
 fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {

@@ -13,8 +13,9 @@ mod scope;
 mod step;
 mod template;
 
+use crate::config::consent::{Effect, Site};
 use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords, Site};
+use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
 
 /// The row of the registry of kinds.
@@ -26,27 +27,23 @@ pub fn kind() -> Kind {
             keys: &["steps", "result"],
             expand: &[],
             claims: |node, _| Claim::certain_if(node.get("steps").is_some()),
-            starts: Some(starts),
+            effects,
+            code: None,
         },
         build: provider::build,
     }
 }
 
-/// What a person is asked to trust: each tool that is called, and with what. A pipeline starts
-/// nothing itself, but it hands the output of one of the user's tools to another.
-fn starts(entry: &Node, _site: &Site<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
+/// What an entry would do: call its tools. What they do is told where they are declared.
+fn effects(entry: &Node, _site: &Site<'_>) -> Vec<Effect> {
+    let mut effects = Vec::new();
     let steps = entry.get("steps").and_then(|node| node.as_list().ok()).unwrap_or_default();
     for step in steps {
         let group = step.get("parallel").and_then(|node| node.as_list().ok());
         for step in group.unwrap_or(std::slice::from_ref(step)) {
             let tool = step.get("tool").and_then(|node| node.as_text().ok()).unwrap_or("?");
-            let args = step.get_any(&["args", "arguments"]).map(|(_, node)| node.to_json());
-            lines.push(match args {
-                Some(args) => format!("calls: {tool} with {args}"),
-                None => format!("calls: {tool}"),
-            });
+            effects.push(Effect::Calls(tool.to_owned()));
         }
     }
-    lines
+    effects
 }

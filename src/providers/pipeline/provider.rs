@@ -14,11 +14,11 @@ use super::scope::Scope;
 use super::step;
 use super::template::Template;
 use crate::config::node::Node;
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{
     Fault, JsonObject, Problem, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the steps that entries name.
@@ -30,7 +30,6 @@ pub(super) struct PipelineProvider {
 struct Tool {
     definition: Arc<ToolDefinition>,
     plan: Plan,
-    trust: Trust,
 }
 
 /// Builds the provider from the entries of this kind.
@@ -56,7 +55,7 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &KindContext) -> Built {
             continue;
         }
         let definition = Arc::new(complete(spec, &plan));
-        tools.push(Tool { definition, plan, trust: spec.trust.clone() });
+        tools.push(Tool { definition, plan });
     }
     let provider = (!tools.is_empty()).then(|| {
         Arc::new(PipelineProvider { tools, clock: Arc::new(SystemClock) }) as Arc<dyn ToolProvider>
@@ -76,14 +75,7 @@ fn complete(spec: &ToolSpec, plan: &Plan) -> ToolDefinition {
     if definition.timeout.is_none() && spec.entry.get("speed").is_none() {
         definition.speed = Speed::Slow;
     }
-    if let Err(fault) = allowed(&definition, &spec.trust) {
-        definition.withdraw(fault);
-    }
     definition
-}
-
-fn allowed(definition: &ToolDefinition, trust: &Trust) -> Result<(), Fault> {
-    permit(trust).map_err(|fault| fault.within(&format!("the steps of '{}'", definition.name)))
 }
 
 impl PipelineProvider {
@@ -115,7 +107,6 @@ impl ToolProvider for PipelineProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let tool = self.tool(call)?;
-        allowed(&tool.definition, &tool.trust)?;
         let Some(caller) = context.caller.clone() else {
             return Err(Fault::internal("a pipeline was called outside of a host"));
         };

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::workers::Key;
+use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{Problem, ToolScope};
 use crate::providers::confinement::{self, Life, Sandbox};
 use crate::providers::surroundings;
@@ -51,8 +52,8 @@ pub(super) struct Entry {
     pub(super) by_session: bool,
     /// What its worker is confined to.
     pub(super) sandbox: Option<Sandbox>,
-    /// Whether it may start an interpreter.
-    pub(super) trust: Trust,
+    /// What has to be unchanged when its interpreter is started.
+    pub(super) seal: Seal,
     /// What its worker is made for, once that was found out.
     pub(super) key: OnceLock<Key>,
 }
@@ -99,7 +100,7 @@ pub(super) fn read(
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
         sandbox,
-        trust: spec.trust.clone(),
+        seal: spec.seal.clone(),
         key: OnceLock::new(),
     })
 }

@@ -9,7 +9,6 @@ use super::entry::Entry;
 use super::installation;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
-use crate::config::spec::Site;
 use crate::model::{Fault, Phase};
 use crate::util::process::{ResolveError, resolve};
 
@@ -73,29 +72,16 @@ fn unwrapped(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
     behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
 }
 
-/// Lines about the interpreter of an entry, for a person who is asked to trust it.
-pub(super) fn lines(entry: &Node, root: &Path, site: &Site<'_>) -> Vec<String> {
-    let named = entry.get("python").and_then(|node| node.as_text().ok());
-    let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
-    let path = set("PATH").or_else(|| site.environment.var("PATH"));
-    let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
-    let passed = passed.iter().any(|name| name == PYENV_VERSION);
-    let version = version(set(PYENV_VERSION), passed, site.environment);
-    let Ok(found) = locate(named, root, site.base_dir, path.as_deref()) else {
-        return vec![format!("interpreter: {}, which is nowhere", named.unwrap_or("python3"))];
-    };
-    let found = unwrapped(found, root, version.as_deref());
-    let real = found.canonicalize().unwrap_or_else(|_| found.clone());
-    let mut lines = vec![if real == found {
-        format!("interpreter: {}", found.display())
-    } else {
-        format!("interpreter: {} ({})", found.display(), real.display())
-    }];
-    if found.starts_with(site.base_dir) || found.starts_with(root) {
-        lines.push(
-            "warning: the interpreter and the packages installed for it are part of the project"
-                .to_owned(),
-        );
+/// The interpreter of an entry as it is written: what it names, else that of a virtual environment
+/// of the project, else the one in `PATH`.
+pub(super) fn named(entry: &Node, root: Option<&Path>, base_dir: &Path) -> String {
+    if let Some(named) = entry.get("python").and_then(|node| node.as_text().ok()) {
+        return named.to_owned();
     }
-    lines
+    let directories = root.into_iter().chain(std::iter::once(base_dir));
+    let mut inside = directories.flat_map(|directory| {
+        OF_A_PROJECT.iter().filter_map(|inside| resolve(inside, None, directory).ok())
+    });
+    let found = inside.next().map(|path| path.to_string_lossy().into_owned());
+    found.unwrap_or_else(|| "python3".to_owned())
 }

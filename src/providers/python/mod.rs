@@ -24,8 +24,9 @@ mod workers;
 
 use std::path::Path;
 
+use crate::config::consent::{Effect, ProgramEffect, Site};
 use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords, Site};
+use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
 use crate::providers::{confinement, surroundings};
 
@@ -38,7 +39,8 @@ pub fn kind() -> Kind {
             keys: entry::KEYS,
             expand: &["python", "root"],
             claims,
-            starts: Some(starts),
+            effects,
+            code: None,
         },
         build: provider::build,
     }
@@ -66,24 +68,29 @@ fn claims(node: &Node, base_dir: &Path) -> Claim {
     }
 }
 
-/// What a person is asked to trust: the interpreter, the function, the code itself by its hash, the
-/// directory, every variable by name, and its sandbox.
-fn starts(node: &Node, site: &Site<'_>) -> Vec<String> {
+/// What an entry would do: start an interpreter and run a module's code in it.
+fn effects(node: &Node, site: &Site<'_>) -> Vec<Effect> {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let module = text("module").unwrap_or_default();
-    let root = entry::root(node, site.base_dir);
-    let mut lines = interpreter::lines(node, &root, site);
-    lines.push(match text("function") {
-        Some(function) => format!("function: {module}.{function}"),
-        None => format!("functions: all typed ones of {module}"),
-    });
-    lines.push(match sources::file_of(&root, module) {
-        Some(file) => format!("module file: {}", file.display()),
-        None => "module file: none below the root; whatever the interpreter finds".to_owned(),
-    });
-    lines.extend(sources::fingerprint(&root, module));
-    lines.push(format!("root: {}", root.display()));
-    lines.extend(surroundings::variables(node));
-    lines.extend(confinement::trust_lines(node, site.base_dir));
-    lines
+    let env = surroundings::set(node);
+    let root = site.path(text("root").unwrap_or("."));
+    let mut effects = vec![Effect::Runs(ProgramEffect {
+        argv: vec![interpreter::named(node, root.as_deref(), site.base_dir)],
+        cwd: text("root").map(str::to_owned),
+        env,
+        found_from: Some(site.base_dir.to_path_buf()),
+        usual_cwd: site.base_dir.to_path_buf(),
+    })];
+    let what = match text("function") {
+        Some(function) => format!("{module}.{function}"),
+        None => format!("the typed functions of {module}"),
+    };
+    let is_there = root.as_deref().is_some_and(|root| sources::file_of(root, module).is_some());
+    effects.push(Effect::Loads(if is_there {
+        what
+    } else {
+        format!("{what}, from wherever the interpreter finds it")
+    }));
+    effects.extend(confinement::effects(node, site.base_dir));
+    effects
 }

@@ -67,7 +67,7 @@ impl Runner {
 
     /// What stands between a call and the function, as far as it shows without starting anything.
     pub(super) fn obstacle(&self, entry: &Entry) -> Option<Fault> {
-        let checks = [permit(&entry.trust), self.interpreter(entry).map(drop), require_root(entry)];
+        let checks = [self.interpreter(entry).map(drop), require_root(entry)];
         checks.into_iter().find_map(Result::err).or_else(|| entry.sandbox.as_ref()?.obstacle())
     }
 
@@ -82,7 +82,7 @@ impl Runner {
         context: &ToolContext,
         origin: &str,
     ) -> Result<Reply, Fault> {
-        permit(&entry.trust)?;
+        permit(&entry.seal)?;
         require_root(entry)?;
         let shared = self.key(entry)?;
         let own = entry

@@ -72,7 +72,8 @@ pub fn kind() -> Kind {
             keys: &KEYS,
             expand: &choice::EXPAND,
             claims: |entry, _| claims(entry),
-            starts: Some(choice::starts),
+            effects: choice::effects,
+            code: None,
         },
         build: provider::build,
     }

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::offers::{self, OFFERS, Operation};
 use super::operations::Store;
-use crate::config::spec::{ToolSpec, Trust};
+use crate::config::spec::ToolSpec;
 use crate::model::{
     Event, Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider, permit};
+use crate::provider::{Built, KindContext, Preview, ToolProvider};
 use crate::providers::engines::choice::{self, Choice, Engines, Limits, Place};
 use crate::providers::engines::{Engine, Quota};
 use crate::providers::toolkit;
@@ -30,7 +30,6 @@ struct StorageProvider {
     tools: Vec<(Arc<ToolDefinition>, Operation)>,
     choice: Choice,
     engine: Arc<dyn Engine>,
-    trust: Trust,
     /// Whether it was said that values in memory do not last.
     told: AtomicBool,
 }
@@ -66,12 +65,8 @@ fn store(
     if !problems.is_empty() {
         return Err(problems);
     }
-    let obstacle = permit(&spec.trust).err();
     let define = |(tool, operation): &(toolkit::Chosen, Operation)| {
-        let mut definition = offers::define(spec, tool, *operation, &choice);
-        if let Some(fault) = &obstacle {
-            definition.withdraw(fault.clone());
-        }
+        let definition = offers::define(spec, tool, *operation, &choice);
         (Arc::new(definition), *operation)
     };
     Ok(StorageProvider {
@@ -79,7 +74,6 @@ fn store(
         engine: engines.at(&choice.place, &component),
         choice,
         component,
-        trust: spec.trust.clone(),
         told: AtomicBool::new(false),
     })
 }
@@ -129,7 +123,6 @@ impl ToolProvider for StorageProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
         let (definition, operation) = self.tool(call)?;
-        permit(&self.trust)?;
         let session = (definition.scope == ToolScope::Session).then_some(&*context.session_id);
         let store = Store {
             engine: self.engine.as_ref(),

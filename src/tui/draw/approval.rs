@@ -66,7 +66,10 @@ fn request(words: &Words<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
         ToolStatus::Changed => Some("its definition differs from its pin"),
         ToolStatus::Drifted => Some("its definition differs from the one in the file"),
         ToolStatus::Unchecked => Some("its arguments cannot be checked"),
-        ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => None,
+        ToolStatus::Live
+        | ToolStatus::Declared
+        | ToolStatus::Unavailable
+        | ToolStatus::Untrusted => None,
     };
     if let Some(status) = status {
         lines.push(words.line(Meaning::Doubt, format!("! {status}")));

@@ -102,6 +102,7 @@ fn state_of(words: &Words<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'stat
         ToolStatus::Drifted => Some("what the server offers differs from the declaration"),
         ToolStatus::Changed => Some("it differs from its pin"),
         ToolStatus::Unchecked => Some("its schema cannot be used: arguments are not checked"),
+        ToolStatus::Untrusted => Some("not trusted yet"),
         ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => None,
     };
     if let Some(word) = word {

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::config::consent::Seal;
 use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::config::spec::{Claim, Trust};
+use crate::config::spec::Claim;
 use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Place, Source, ToolName};
 
 struct FixedClock;
@@ -48,7 +49,8 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
         place,
         defaults: None,
         scopes: Arc::default(),
-        trust: Trust::Trusted,
+        grant: None,
+        seal: Seal::default(),
     }
 }
 

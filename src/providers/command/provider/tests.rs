@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::config::consent::{Effect, ProgramEffect, Seal, Site};
 use crate::config::environment::FixedEnvironment;
 use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::config::spec::{Site, Trust, TrustRequest};
 use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Source, ToolName};
 
 /// A directory with one script, and the entry that runs it.
@@ -53,7 +53,6 @@ impl Bench {
         );
         definition.input_schema = Arc::new(schema);
         let base_dir = dir.path().to_path_buf();
-        let trust = Trust::Trusted;
         let spec = ToolSpec {
             definition,
             kind: "command",
@@ -63,7 +62,8 @@ impl Bench {
             place,
             defaults: None,
             scopes: Arc::default(),
-            trust,
+            grant: None,
+            seal: Seal::default(),
         };
         Self { dir, spec }
     }
@@ -411,22 +411,6 @@ async fn a_missing_program_says_where_it_was_looked_for() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_not_trusted_starts_nothing() {
-    let mut bench = Bench::new("touch started", json!({ "command": ["./script"] }), json!({}));
-    bench.spec.trust = Trust::Ask(TrustRequest {
-        key: "k".to_owned(),
-        name: "tool".to_owned(),
-        file: "tools.yaml".into(),
-        lines: Vec::new(),
-        previous: None,
-    });
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied);
-    assert_eq!(fault.hint_text(), Some("allow it with: toolhost trust tools.yaml"));
-    assert!(!bench.dir.path().join("started").exists());
-}
-
-#[tokio::test]
 async fn a_preview_shows_the_exact_request() {
     let entry = json!({
         "command": ["env", "--", "{x}"], "env": { "TOKEN": "hidden" }, "input": "stdin_json", "cwd": "/",
@@ -529,32 +513,26 @@ fn doubtful_entries_work_with_a_warning() {
 }
 
 #[test]
-fn trust_sees_the_whole_of_it() {
+fn a_person_is_told_the_whole_of_it() {
     let entry = node(&json!({
         "command": ["./run", "{x}"], "args": ["--fast"], "cwd": "work",
         "env": { "TOKEN": "hidden", "LD_PRELOAD": "./x.so" }, "env_keys": ["HOME"],
         "allow_dash": true,
     }));
-    let starts = super::super::kind().words.starts.unwrap();
-    let environment = FixedEnvironment::default();
-    let site = Site {
-        base_dir: Path::new("/srv"),
-        environment: &environment,
-        written: &entry,
-        scopes: &BTreeMap::new(),
-        defaults: None,
+    let environment = FixedEnvironment { cwd: "/here".into(), ..FixedEnvironment::default() };
+    let (base, scopes) = (Path::new("/srv"), BTreeMap::new());
+    let site = Site::new(base, base, &scopes, None, &environment);
+    let effects = (super::super::kind().words.effects)(&entry, &site);
+    let runs = ProgramEffect {
+        argv: ["./run", "{x}", "--fast"].map(str::to_owned).to_vec(),
+        cwd: Some("work".to_owned()),
+        env: vec![
+            ("TOKEN".to_owned(), "hidden".to_owned()),
+            ("LD_PRELOAD".to_owned(), "./x.so".to_owned()),
+        ],
+        found_from: Some(base.to_path_buf()),
+        usual_cwd: "/here".into(),
     };
-    insta::assert_debug_snapshot!(starts(&entry, &site), @r#"
-    [
-        "program: ./run",
-        "argument: {x}",
-        "argument: --fast",
-        "found from: /srv",
-        "directory: /srv/work",
-        "variable set: TOKEN",
-        "variable set: LD_PRELOAD=./x.so",
-        "variable passed on: HOME",
-        "values may start an argument with '-'",
-    ]
-    "#);
+    let dash = Effect::Other("lets values start an argument with '-'".to_owned());
+    assert_eq!(effects, [Effect::Runs(runs), dash]);
 }

@@ -176,68 +176,41 @@ fn a_named_directory_is_one_of_the_files_own_or_a_predefined_one() {
 }
 
 #[test]
-fn a_project_asks_for_what_is_not_in_it() {
+fn only_reading_below_the_project_needs_no_consent() {
     use std::collections::BTreeMap;
 
+    use crate::config::consent::{Effect, Site};
     use crate::config::node::Node;
-    use crate::config::spec::Site;
-    let bench = with(
-        "scopes: { OUT: /usr }\ncomponents: [{ name: a, type: files, root_dir: d }, { name: b, \
-         type: files, root_dir: d/link }, { name: c, type: files, root_dir: .., access: write, \
-         requires_approval: false }, { name: e, type: files, scope: OUT, tools: [read, \
-         { original_tool_name: delete, name: rm }] }, { name: f, type: files, scope: AGENT_DATA }]",
-        |inside| std::os::unix::fs::symlink("/usr", inside.join("link")).unwrap(),
-    );
-    assert_eq!(bench.messages(), [""; 0]);
-    let base_dir = bench.dir.path();
-    let text = std::fs::read_to_string(base_dir.join("tools.yaml")).unwrap();
-    let source = crate::config::node::SourceText::new("tools.yaml", &text);
-    let root = crate::config::parse::parse(&source, &text).unwrap().root;
-    let environment = FixedEnvironment { root: Some(base_dir.join("home")), ..Default::default() };
-    let scopes = BTreeMap::from([
-        ("OUT".to_owned(), "/usr".into()),
-        ("AGENT_DATA".to_owned(), "/var/agent".into()),
-    ]);
-    let lines: Vec<Vec<String>> = root
-        .get("components")
-        .map(Node::as_list)
-        .unwrap()
-        .unwrap()
+    let text = "scopes: { OUT: /usr }\ncomponents: [{ name: a, type: files, root_dir: d }, { name: b, \
+         type: files, root_dir: d/link }, { name: c, type: files, root_dir: d, access: write }, \
+         { name: e, type: files, scope: OUT, tools: [read, \
+         { original_tool_name: delete, name: rm }] }, { name: f, type: files, scope: AGENT_DATA }, \
+         { name: g, type: files, root_dir: '${X}' }]";
+    let bench =
+        with(text, |inside| std::os::unix::fs::symlink("/usr", inside.join("link")).unwrap());
+    let base_dir = bench.dir.path().canonicalize().unwrap();
+    let source = crate::config::node::SourceText::new("tools.yaml", text);
+    let root = crate::config::parse::parse(&source, text).unwrap().root;
+    let environment = FixedEnvironment::default();
+    let scopes = BTreeMap::from([("OUT".to_owned(), "/usr".to_owned())]);
+    let components = root.get("components").map(Node::as_list).unwrap().unwrap();
+    let effects: Vec<Vec<Effect>> = components
         .iter()
         .map(|entry| {
-            let site = Site {
-                base_dir,
-                environment: &environment,
-                written: entry,
-                scopes: &scopes,
-                defaults: None,
-            };
-            let lines = kind().words.starts.unwrap()(entry, &site);
-            let above = base_dir.parent().unwrap().canonicalize().unwrap();
-            let above = format!("{} ", above.display());
-            lines.into_iter().map(|line| line.replace(&above, "ABOVE ")).collect()
+            let site = Site::new(&base_dir, &base_dir, &scopes, None, &environment);
+            (kind().words.effects)(entry, &site)
         })
         .collect();
-    assert_debug_snapshot!(lines, @r#"
-    [
-        [],
+    let inside = base_dir.join("d").display().to_string();
+    assert_eq!(
+        effects,
         [
-            "directory: /usr (not in the project)",
-            "gives: reading in it",
-        ],
-        [
-            "directory: ABOVE (not in the project)",
-            "gives: reading, writing and deleting in it",
-            "requires_approval: false",
-        ],
-        [
-            "directory: /usr (not in the project)",
-            "gives: reading in it, and delete",
-        ],
-        [
-            "directory: /var/agent (not in the project)",
-            "gives: reading in it",
-        ],
-    ]
-    "#);
+            vec![],
+            vec![Effect::Reads("/usr".to_owned())],
+            vec![Effect::Writes(inside)],
+            vec![Effect::Writes("/usr".to_owned())],
+            vec![Effect::Reads("toolhost's directory for agents' data".to_owned())],
+            vec![Effect::Reads("${X}".to_owned())],
+        ]
+    );
 }

@@ -143,38 +143,29 @@ fn defaults_of_the_file_hold_where_the_entry_is_silent() {
 }
 
 #[test]
-fn a_person_is_asked_about_what_hands_out_credentials() {
+fn a_person_is_told_who_is_contacted() {
+    use crate::config::consent::{Effect, Site};
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::{Node, SourceText};
     use crate::config::parse::parse;
-    use crate::config::spec::Site;
     let node = |text: &str| -> Node { parse(&SourceText::new("t.yaml", text), text).unwrap().root };
-    let lines = |entry: &str, defaults: &str| {
-        let (written, defaults) = (node(entry), node(defaults));
-        let site = Site {
-            base_dir: std::path::Path::new("/srv"),
-            environment: &FixedEnvironment::default(),
-            written: &written,
-            defaults: Some(&defaults),
-            scopes: &std::collections::BTreeMap::new(),
-        };
-        super::super::trust::starts(&written, &site).join("\n")
+    let contacted = |entry: &str, defaults: &str| {
+        let (entry, defaults) = (node(entry), node(defaults));
+        let (base, scopes) = (std::path::Path::new("/srv"), std::collections::BTreeMap::new());
+        let environment = FixedEnvironment::default();
+        let site = Site::new(base, base, &scopes, Some(&defaults), &environment);
+        match super::super::effects::effects(&entry, &site).as_slice() {
+            [Effect::Contacts(address)] => address.clone(),
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(lines("endpoint_url: https://h/x\nheaders: { X-A: b }", "{}"), "");
     let shared = "base_url: \"https://evil.example/${SECRET}\"";
-    assert_eq!(lines("endpoint_url: https://h/x", shared), "");
-    assert!(lines("endpoint_url: /x", shared).contains("in the URL: the variable SECRET"));
-    insta::assert_snapshot!(lines(
-        "endpoint_url: /x?k=${KEY}\nheaders: { X-A: \"${file:~/token} ${A:-b}\" }\n\
-         auth: { token_env_var: API_TOKEN }\nquery: { q: [\"${Q}\"] }\nbody: { a: { b: \"${B}\" } }",
-        "base_url: https://evil.example:8443/api"
-    ), @r"
-    sends to: https://evil.example:8443
-    in the URL: the variable KEY
-    in the header X-A: the content of ~/token
-    in the header X-A: the variable A
-    as credentials: the variable API_TOKEN
-    in the query: the variable Q
-    in the body: the variable B
-    ");
+    assert_eq!(contacted("endpoint_url: https://h/x", shared), "https://h");
+    for relative in ["/x", "/x?u=http://h/", "x/http://h"] {
+        let entry = format!("endpoint_url: {relative}");
+        assert_eq!(contacted(&entry, shared), "https://evil.example/${SECRET}", "{relative}");
+    }
+    assert_eq!(contacted("endpoint_url: /x", "base_url: https://h:8443/api"), "https://h:8443");
+    assert_eq!(contacted("endpoint_url: \"${API}/x\"", shared), "${API}/x");
+    assert_eq!(contacted("endpoint_url: /x\nbase_url: https://own", shared), "https://own");
 }

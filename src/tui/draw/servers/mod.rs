@@ -18,7 +18,7 @@ fn state_of(server: &ServerStatus) -> (String, Meaning) {
     let meaning = match server.state {
         ServerState::Ready => Meaning::Good,
         ServerState::Failed(_) => Meaning::Bad,
-        ServerState::Starting => Meaning::Doubt,
+        ServerState::Starting | ServerState::Untrusted(_) => Meaning::Doubt,
         ServerState::Idle | ServerState::Closed => Meaning::Dim,
     };
     match server.circuit {

@@ -8,8 +8,9 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::*;
+use crate::config::consent::Seal;
 use crate::config::environment::FixedEnvironment;
-use crate::config::spec::{AuthSpec, HttpTransport, ProtocolChoice, ServerSpec, Trust};
+use crate::config::spec::{AuthSpec, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::auth::MemoryVault;
 use crate::mcp::era::EraMemory;
 use crate::model::{
@@ -41,7 +42,7 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
         requires_approval: false,
         sandbox: None,
         place: Place { file: Arc::new("mcp.yaml".into()), line: 1, column: 1, text: Arc::from("") },
-        trust: Trust::Trusted,
+        seal: Seal::default(),
     };
     let vars = BTreeMap::from([("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned())]);
     let setup = McpSetup {

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::consent::Seal;
 use crate::config::environment::{Environment as _, FixedEnvironment, ProcessEnvironment};
-use crate::config::spec::{Endpoint, ProtocolChoice, ServerSpec, Trust};
+use crate::config::spec::{Endpoint, ProtocolChoice, ServerSpec};
 use crate::mcp::auth::MemoryVault;
 use crate::mcp::era::EraMemory;
 use crate::model::traffic::Passed;
@@ -52,7 +53,7 @@ fn spec(calls: &str) -> ServerSpec {
         requires_approval: false,
         sandbox: None,
         place: Place { file: Arc::new("mcp.yaml".into()), line: 1, column: 1, text: Arc::from("") },
-        trust: Trust::Trusted,
+        seal: Seal::default(),
     }
 }
 

@@ -1,0 +1,102 @@
+//! Entries of a project that nobody agreed to yet, as the host sees them.
+//!
+//! Owns: listing what the file says of such an entry, and refusing everything else with what the
+//! entry would do. Never does: start, contact or read anything.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::config::spec::{FileRole, UntrustedEntry};
+use crate::model::{
+    Fault, Listing, ServerState, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    ToolStatus,
+};
+use crate::provider::{Preview, Server, ToolProvider};
+
+/// Stands for one entry.
+pub(super) struct UntrustedProvider {
+    entry: UntrustedEntry,
+    tools: Vec<Arc<ToolDefinition>>,
+}
+
+impl UntrustedProvider {
+    /// A provider that refuses.
+    pub(super) fn new(entry: UntrustedEntry) -> Self {
+        let refusal = entry.refusal();
+        let tools = entry
+            .definitions
+            .iter()
+            .map(|definition| {
+                let mut definition = definition.clone();
+                definition.withdraw(refusal.clone());
+                definition.status = ToolStatus::Untrusted;
+                definition.touches.clone_from(&entry.effects);
+                Arc::new(definition)
+            })
+            .collect();
+        Self { entry, tools }
+    }
+
+    fn refusal(&self) -> Fault {
+        let fault = self.entry.refusal();
+        if self.is_server() { fault.server(&self.entry.name) } else { fault }
+    }
+
+    fn is_server(&self) -> bool {
+        self.entry.role == FileRole::Servers
+    }
+}
+
+#[async_trait]
+impl ToolProvider for UntrustedProvider {
+    fn component(&self) -> Option<&str> {
+        self.is_server().then_some(self.entry.name.as_str())
+    }
+
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.clone()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_server()
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        if self.is_server() {
+            return Err(self.refusal());
+        }
+        Ok(Listing { tools: self.declared(), ..Listing::default() })
+    }
+
+    async fn call(&self, _: &ToolContext, _: &ToolCall) -> Result<ToolResult, Fault> {
+        Err(self.refusal())
+    }
+
+    async fn preview(&self, _: &ToolCall) -> Result<Preview, Fault> {
+        Err(self.refusal())
+    }
+
+    fn as_server(&self) -> Option<&dyn Server> {
+        self.is_server().then_some(self as &dyn Server)
+    }
+}
+
+#[async_trait]
+impl Server for UntrustedProvider {
+    fn status(&self) -> ServerStatus {
+        ServerStatus {
+            state: ServerState::Untrusted(self.refusal()),
+            description: self.entry.description.clone(),
+            ..ServerStatus::unknown(&self.entry.name)
+        }
+    }
+
+    async fn check(&self) -> ServerStatus {
+        self.status()
+    }
+
+    async fn restart(&self) -> ServerStatus {
+        self.status()
+    }
+}

@@ -1,0 +1,148 @@
+//! The question about a project, and what was trusted, as pages for people and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::cli::output::{Label, Line, Page};
+use crate::config::consent::store::ProjectRecord;
+use crate::config::consent::{QuestionLine, TrustRequest};
+
+/// The question: the difference where the project was trusted before, else the whole.
+pub fn question(request: &TrustRequest) -> Page {
+    let mut page = heading(request);
+    if request.previous.is_some() {
+        page.push(Line::of(Label::Warning, "It changed since it was trusted:"));
+    }
+    lines(&request.difference(), &mut page);
+    page
+}
+
+/// Everything that would be trusted.
+pub fn whole(request: &TrustRequest) -> Page {
+    let mut page = heading(request);
+    lines(&request.whole(), &mut page);
+    page
+}
+
+fn heading(request: &TrustRequest) -> Page {
+    Page::from(
+        Line::plain("The project ")
+            .then(Label::Name, request.root.display().to_string())
+            .then(Label::Plain, " would:"),
+    )
+}
+
+fn lines(lines: &[QuestionLine], page: &mut Page) {
+    for line in lines {
+        page.push(match line {
+            QuestionLine::Heading(text) => Line::of(Label::Heading, text).indented(2),
+            QuestionLine::Entry { name, text } => {
+                Line::of(Label::Name, name).then(Label::Plain, format!("  {text}")).indented(4)
+            }
+            QuestionLine::Detail(text) => Line::plain(text).indented(6),
+            QuestionLine::Warning(text) => {
+                Line::of(Label::Warning, format!("warning: {text}")).indented(6)
+            }
+            QuestionLine::Before(text) => {
+                Line::of(Label::Dim, format!("before: {text}")).indented(6)
+            }
+        });
+    }
+}
+
+/// The question for programs.
+pub fn request_json(request: &TrustRequest) -> Value {
+    json!({
+        "root": request.root.display().to_string(),
+        "changed": request.previous.is_some(),
+        "entries": request.bundle.entries.iter().map(|entry| json!({
+            "name": entry.name,
+            "file": entry.file,
+            "lines": entry.lines,
+        })).collect::<Vec<_>>(),
+        "replaces": request.bundle.replaces,
+    })
+}
+
+/// What was trusted, project by project.
+pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> Page {
+    let mut page = Page::default();
+    for project in projects {
+        page.gap();
+        let mark = if project.author { "  as its author" } else { "" };
+        page.push(
+            Line::of(Label::Name, project.root.display().to_string())
+                .then(Label::Dim, format!("  {}{mark}", project.when)),
+        );
+        let request = TrustRequest {
+            root: project.root.clone(),
+            bundle: project.bundle.clone(),
+            ..TrustRequest::default()
+        };
+        lines(&request.whole(), &mut page);
+    }
+    page
+}
+
+/// What was trusted of one project, for programs.
+pub fn project_json(project: &ProjectRecord) -> Value {
+    json!({
+        "root": project.root.display().to_string(),
+        "when": project.when,
+        "author": project.author,
+        "files": project.bundle.files.keys().collect::<Vec<_>>(),
+        "entries": project.bundle.entries.iter().map(|entry| json!({
+            "name": entry.name,
+            "file": entry.file,
+            "lines": entry.lines,
+        })).collect::<Vec<_>>(),
+        "code": project.bundle.code.len(),
+        "replaces": project.bundle.replaces,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::output::Palette;
+    use crate::config::consent::{BoundFile, Bundle, EntryRecord};
+
+    fn bundle(version: &str) -> Bundle {
+        let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
+        let entry = |name: &str, lines: &[&str]| EntryRecord {
+            name: name.to_owned(),
+            file: "mcp.yaml".to_owned(),
+            digest: format!("{name}{lines:?}"),
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        let command = format!("starts npx -y server@{version} (/usr/bin/npx)");
+        Bundle {
+            files: [("mcp.yaml".to_owned(), file)].into(),
+            entries: vec![
+                entry("github", &[&command, "PATH=./bin", "warning: no fixed version"]),
+                entry("docs", &["contacts https://docs.example"]),
+            ],
+            ..Bundle::default()
+        }
+    }
+
+    #[test]
+    fn the_question_shows_the_whole_at_first_and_then_the_difference() {
+        let mut request =
+            TrustRequest { root: "/p".into(), bundle: bundle("1"), ..TrustRequest::default() };
+        let shown =
+            |request: &TrustRequest| Palette::default().page(&question(request)).to_string();
+        assert_snapshot!(shown(&request), @"");
+        request.previous = Some(Arc::new(ProjectRecord {
+            root: "/p".into(),
+            when: String::new(),
+            author: false,
+            bundle: bundle("1"),
+        }));
+        request.bundle = bundle("2");
+        assert_snapshot!(shown(&request), @"");
+    }
+}

@@ -1,0 +1,175 @@
+//! A project as it would be trusted: its files, its code, its programs and what it replaces.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::bound::{BoundFile, hex};
+use crate::config::node::{Node, NodeValue};
+
+/// What one entry would do, in the words a person was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryRecord {
+    /// The entry's name.
+    pub name: String,
+    /// The file it stands in, relative to the root.
+    pub file: String,
+    /// A hash of the entry as it is written.
+    pub digest: String,
+    /// What it would do: one line, then what belongs under it.
+    pub lines: Vec<String>,
+}
+
+/// Everything consent is bound to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The configuration files by their paths relative to the root, with a hash of what they say.
+    /// Comments and layout are not part of it.
+    pub files: BTreeMap<String, BoundFile>,
+    /// What each entry would do.
+    pub entries: Vec<EntryRecord>,
+    /// Code and documents by the path that names them.
+    pub code: BTreeMap<PathBuf, BoundFile>,
+    /// Where each entry's program was found, by `entry: program`.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// The names of the user's own that the project's entries take.
+    pub replaces: Vec<String>,
+}
+
+/// One way in which a project is not what was trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// A file of configuration is new or says something else.
+    File(String),
+    /// Code or a document is new or has changed.
+    Code(PathBuf),
+    /// A program is found elsewhere than before.
+    Program(String, PathBuf),
+    /// The user has an entry of this name since, or the project has.
+    Replaces(String),
+}
+
+impl Bundle {
+    /// In what way this is not covered by `trusted`. `root` is the root of both; with `author` the
+    /// code below it may change.
+    pub fn differences(&self, trusted: &Self, root: &Path, author: bool) -> Vec<Difference> {
+        let mut found = Vec::new();
+        // A file that is gone takes its entries away, which is no reason to ask; but what it said
+        // may have been why another entry was harmless, so it is one.
+        for name in self.files.keys().chain(trusted.files.keys()) {
+            let difference = Difference::File(name.clone());
+            if self.files.get(name) != trusted.files.get(name) && !found.contains(&difference) {
+                found.push(difference);
+            }
+        }
+        for (path, now) in &self.code {
+            let before = trusted.code.get(path);
+            let authored = |file: &BoundFile| author && file.resolved.starts_with(root);
+            if before != Some(now) && !(authored(now) && before.is_none_or(authored)) {
+                found.push(Difference::Code(path.clone()));
+            }
+        }
+        for (program, now) in &self.programs {
+            if trusted.programs.get(program) != Some(now) {
+                found.push(Difference::Program(program.clone(), now.clone()));
+            }
+        }
+        for name in &self.replaces {
+            if !trusted.replaces.contains(name) {
+                found.push(Difference::Replaces(name.clone()));
+            }
+        }
+        found
+    }
+
+    /// One hash over all of it, by which a refusal is remembered.
+    pub fn digest(&self) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        hex(&Sha256::digest(text))
+    }
+
+    /// The hashes of all code, by its path with links resolved.
+    pub fn manifest(&self) -> BTreeMap<PathBuf, String> {
+        let hashed = |file: &BoundFile| Some((file.resolved.clone(), file.sha256.clone()?));
+        self.code.values().filter_map(hashed).collect()
+    }
+}
+
+/// A hash of what a file or entry says: its values and keys in their order, without positions.
+pub(super) fn digest_of(node: &Node) -> String {
+    let mut hash = Sha256::new();
+    feed(node, &mut hash);
+    hex(&hash.finalize())
+}
+
+/// Every part is measured, so that no text can move from one part to the next.
+fn feed(node: &Node, hash: &mut Sha256) {
+    let mut text = |tag: u8, text: &str| {
+        hash.update([tag]);
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    match &node.value {
+        NodeValue::Null => text(b'0', ""),
+        NodeValue::Bool(value) => text(b'b', if *value { "1" } else { "0" }),
+        NodeValue::Number(number) => text(b'n', &number.to_string()),
+        NodeValue::Text(value) => text(b't', value),
+        NodeValue::List(items) => {
+            text(b'l', &items.len().to_string());
+            items.iter().for_each(|item| feed(item, hash));
+        }
+        NodeValue::Map(pairs) => {
+            text(b'm', &pairs.len().to_string());
+            for (key, value) in pairs {
+                hash.update((key.text.len() as u64).to_be_bytes());
+                hash.update(key.text.as_bytes());
+                feed(value, hash);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    fn digest(text: &str) -> String {
+        digest_of(&parse(&SourceText::new("f", text), text).unwrap().root)
+    }
+
+    #[test]
+    fn layout_and_comments_are_no_change_and_every_value_is() {
+        let base = digest("a: { b: [1, x] }\n");
+        assert_eq!(base, digest("# why\na:\n  b:\n    - 1\n    - x\n"));
+        for other in
+            ["a: { b: ['1', x] }", "a: { b: [1, 'x '] }", "a: { c: [1, x] }", "a: { b: [x, 1] }"]
+        {
+            assert_ne!(base, digest(other), "{other}");
+        }
+        assert_ne!(digest("[ab, c]"), digest("[a, bc]"));
+    }
+
+    #[test]
+    fn code_of_its_author_may_change_and_programs_may_not() {
+        let root = Path::new("/p");
+        let file =
+            |to: &str, sha: &str| BoundFile { resolved: to.into(), sha256: Some(sha.to_owned()) };
+        let bundle = |code: BoundFile, program: &str| Bundle {
+            code: BTreeMap::from([(code.resolved.clone(), code)]),
+            programs: BTreeMap::from([("t: git".to_owned(), program.into())]),
+            ..Bundle::default()
+        };
+        let trusted = bundle(file("/p/a.py", "1"), "/usr/bin/git");
+        let changed = bundle(file("/p/a.py", "2"), "/usr/bin/git");
+        assert_eq!(changed.differences(&trusted, root, false).len(), 1);
+        assert_eq!(changed.differences(&trusted, root, true), []);
+        let moved = bundle(file("/p/a.py", "1"), "/p/git");
+        assert_eq!(moved.differences(&trusted, root, true).len(), 1);
+        let outside = bundle(file("/q/a.py", "2"), "/usr/bin/git");
+        assert_eq!(outside.differences(&trusted, root, true).len(), 1);
+    }
+}

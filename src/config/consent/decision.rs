@@ -1,0 +1,124 @@
+//! Whether the files of a load may act, decided once and before anything is resolved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::bound::{BoundFile, BoundProgram, Seal};
+use super::grant::Grant;
+use super::question::TrustRequest;
+use super::store::TrustStore;
+use super::survey::{self, EntryKey, OwnNames, Survey};
+use crate::config::environment::Environment;
+use crate::config::sources::SourceFile;
+use crate::config::spec::{FileRole, KindWords, Layer};
+use crate::model::Problem;
+
+/// What may act, and what a person would have to be asked.
+#[derive(Debug, Default)]
+pub struct Consent {
+    /// For the files of the project; `None` until a person agreed.
+    project: Option<Grant>,
+    root: PathBuf,
+    harmless: BTreeSet<EntryKey>,
+    seals: BTreeMap<EntryKey, Seal>,
+    own: OwnNames,
+    /// The open question.
+    pub request: Option<TrustRequest>,
+    /// What is wrong with the trust store.
+    pub problems: Vec<Problem>,
+}
+
+impl Consent {
+    /// The grant for a file; `None` while nobody agreed to the project it belongs to.
+    pub(in crate::config) fn grant(&self, file: &SourceFile) -> Option<Grant> {
+        if file.is_project() { self.project.clone() } else { Some(Grant::own()) }
+    }
+
+    /// Whether an entry of a project reaches nothing, so that it acts without consent.
+    pub(in crate::config) fn is_harmless(&self, role: FileRole, name: &str) -> bool {
+        self.harmless.contains(&(role, name.to_owned()))
+    }
+
+    /// What has to be unchanged when an entry of a project starts something.
+    pub(in crate::config) fn seal(&self, role: FileRole, name: &str) -> Seal {
+        self.seals.get(&(role, name.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// Where the user has an entry whose name `name` would take, unless a stored answer showed that.
+    pub(in crate::config) fn kept_by_user(&self, name: &str) -> Option<String> {
+        let own = self.own.conflict(name)?;
+        let replaced = self.project.as_ref().is_some_and(|grant| grant.replaces(&own.name));
+        (!replaced).then(|| format!("'{}' ({})", own.name, own.shown()))
+    }
+
+    /// The root of the project, when a stored answer covers it.
+    pub(in crate::config) fn trusted_root(&self) -> Option<PathBuf> {
+        let record = self.project.as_ref()?.record()?;
+        Some(record.root.clone())
+    }
+
+    /// The root of the project, links resolved; empty without a project.
+    pub(in crate::config) fn root(&self) -> &std::path::Path {
+        &self.root
+    }
+}
+
+/// Decides about the files of a load. With `trust_all`, a project acts in this run without being
+/// asked about, and replaces nothing of the user's.
+pub(in crate::config) fn decide(
+    files: &[SourceFile],
+    kinds: &[KindWords],
+    environment: &dyn Environment,
+    trust_all: bool,
+) -> Consent {
+    let project: Vec<&SourceFile> = files.iter().filter(|file| file.is_project()).collect();
+    if project.is_empty() {
+        return Consent::default();
+    }
+    let users = files.iter().filter(|file| file.candidate.layer == Layer::User);
+    let own = OwnNames::of(users);
+    let mut survey = survey::survey(&project, kinds, environment, &own);
+    let mut consent = Consent { root: survey.root.clone(), own, ..Consent::default() };
+    if trust_all {
+        consent.project = Some(Grant::for_this_run());
+        return consent;
+    }
+    if !survey.needs_consent {
+        consent.harmless = survey.harmless;
+        return consent;
+    }
+    let store = TrustStore::open(environment.state_dir().as_deref()).unwrap_or_else(|problem| {
+        consent.problems.push(problem);
+        TrustStore::default()
+    });
+    let previous = store.project(&survey.root).cloned();
+    if let Some(record) = &previous
+        && survey.bundle.differences(&record.bundle, &survey.root, record.author).is_empty()
+    {
+        consent.seals = seals(&survey, record);
+        consent.project = Some(Grant::stored(Arc::clone(record)));
+        return consent;
+    }
+    consent.problems.extend(survey::list_loaded_code(&mut survey, &project, kinds, environment));
+    let refused = store.refused(&survey.root, &survey.bundle.digest());
+    consent.harmless = survey.harmless;
+    consent.request =
+        Some(TrustRequest { root: survey.root, bundle: survey.bundle, previous, refused });
+    consent
+}
+
+/// What each entry that may act is held to when it starts.
+fn seals(survey: &Survey, record: &Arc<super::store::ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
+    let manifest = Arc::new(record.bundle.manifest());
+    let seal = |(code, program): &(Vec<PathBuf>, Option<BoundProgram>)| {
+        let trusted = |path: &PathBuf| {
+            let bound = record.bundle.code.get(path).or_else(|| survey.bundle.code.get(path))?;
+            Some((path.clone(), BoundFile::clone(bound)))
+        };
+        let files = code.iter().filter_map(trusted).collect();
+        let manifest = Arc::clone(&manifest);
+        Seal::new(survey.root.clone(), record.author, files, program.clone(), manifest)
+    };
+    survey.starts.iter().map(|(key, starts)| (key.clone(), seal(starts))).collect()
+}

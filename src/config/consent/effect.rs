@@ -1,0 +1,110 @@
+//! What an entry would do, told from the entry as it is written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::local;
+use crate::config::environment::Environment;
+use crate::config::node::Node;
+
+/// One thing an entry would do once it acts. An entry without effects reaches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Starts a program.
+    Runs(ProgramEffect),
+    /// Runs code that a program finds by itself: what to call it, and the files that would be run,
+    /// listed by the entry's kind when a person is asked.
+    Loads(String),
+    /// Contacts an address, as written.
+    Contacts(String),
+    /// Reads below a directory or file, as it will be called.
+    Reads(String),
+    /// Writes below a directory or file, as it will be called.
+    Writes(String),
+    /// Takes its definition from a document, as written; relative to the entry's file.
+    Document(String),
+    /// Calls the tool of this name.
+    Calls(String),
+    /// Takes the tools of this server under its own name.
+    Renames(String),
+    /// Anything else, in words that go on after "it".
+    Other(String),
+}
+
+/// A program that would be started, as the entry says it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProgramEffect {
+    /// The program and its arguments, as written.
+    pub argv: Vec<String>,
+    /// The directory it is started in, as written; `None` is the kind's usual one.
+    pub cwd: Option<String>,
+    /// Variables the entry sets, as written.
+    pub env: Vec<(String, String)>,
+    /// What a program that is named by a path is relative to, when that is not the directory it is
+    /// started in.
+    pub found_from: Option<PathBuf>,
+    /// Where it is started when the entry does not say.
+    pub usual_cwd: PathBuf,
+}
+
+/// Where an entry stands, for telling what it would do. It gives no way to the environment.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The directory of its file; relative paths are relative to it.
+    pub base_dir: &'a Path,
+    /// The root of the project, with links resolved.
+    pub root: &'a Path,
+    /// Named directories, as the files of the project write them.
+    pub scopes: &'a BTreeMap<String, String>,
+    /// The defaults of its file, as they are written.
+    pub defaults: Option<&'a Node>,
+    environment: &'a dyn Environment,
+}
+
+impl<'a> Site<'a> {
+    /// A place in the project that is rooted in `root`.
+    pub fn new(
+        base_dir: &'a Path,
+        root: &'a Path,
+        scopes: &'a BTreeMap<String, String>,
+        defaults: Option<&'a Node>,
+        environment: &'a dyn Environment,
+    ) -> Self {
+        Self { base_dir, root, scopes, defaults, environment }
+    }
+
+    /// A path as the entry means it, when nothing but places decides it.
+    pub fn path(&self, text: &str) -> Option<PathBuf> {
+        local::path(text, self.base_dir, self.environment)
+    }
+
+    /// A path with links resolved, as far as it is there.
+    pub fn real(&self, text: &str) -> Option<PathBuf> {
+        let path = self.path(text)?;
+        Some(path.canonicalize().unwrap_or(path))
+    }
+
+    /// Whether a path is below the root of the project, links resolved.
+    pub fn is_inside(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| real.starts_with(self.root))
+    }
+
+    /// The working directory of this run.
+    pub fn cwd(&self) -> PathBuf {
+        self.environment.cwd()
+    }
+
+    /// Where a program of this name is found, by the `PATH` that the entry sets or the user's own.
+    pub fn find(&self, program: &str, path: Option<&str>, from: &Path) -> Option<PathBuf> {
+        let path = match path {
+            Some(written) => local::resolve(written, self.environment).known()?,
+            None => self.environment.var("PATH")?,
+        };
+        crate::util::process::resolve(program, Some(&path), from).ok()
+    }
+
+    /// Toolhost's own state directory, which entries may use without naming it.
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        self.environment.state_dir()
+    }
+}

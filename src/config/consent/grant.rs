@@ -1,0 +1,97 @@
+//! The proof that what a file says may be acted upon.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::store::ProjectRecord;
+use crate::config::environment::Environment;
+use crate::config::expand::Expander;
+
+/// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only
+/// way to an [`Expander`]: without it no code can turn a reference into its value.
+#[derive(Debug, Clone)]
+pub struct Grant(Basis);
+
+/// What the agreement rests on.
+#[derive(Debug, Clone)]
+enum Basis {
+    /// The user wrote or named the file, or it is the embedded default.
+    Own,
+    /// `--trust` or `TOOLHOST_TRUST=1`: this run, without the right to replace anything.
+    Run,
+    /// A stored answer about this content.
+    Stored(Arc<ProjectRecord>),
+}
+
+impl Grant {
+    /// For files that the user wrote or named, and for the embedded default.
+    pub(in crate::config) fn own() -> Self {
+        Self(Basis::Own)
+    }
+
+    /// For tests of other rooms, whose entries nobody has to agree to.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        Self::own()
+    }
+
+    /// For the files of a project, in one run.
+    pub(super) fn for_this_run() -> Self {
+        Self(Basis::Run)
+    }
+
+    /// For the files of a project whose content was trusted.
+    pub(super) fn stored(record: Arc<ProjectRecord>) -> Self {
+        Self(Basis::Stored(record))
+    }
+
+    /// Whether an entry of a project may take the place of the user's own entry `name`.
+    pub fn replaces(&self, name: &str) -> bool {
+        match &self.0 {
+            Basis::Own => true,
+            Basis::Run => false,
+            Basis::Stored(record) => record.bundle.replaces.iter().any(|known| known == name),
+        }
+    }
+
+    /// The stored answer this rests on, if it rests on one.
+    pub(super) fn record(&self) -> Option<&Arc<ProjectRecord>> {
+        match &self.0 {
+            Basis::Stored(record) => Some(record),
+            Basis::Own | Basis::Run => None,
+        }
+    }
+
+    /// The expander for values of a granted file that stands in `base_dir`.
+    pub fn expander<'a>(
+        &self,
+        environment: &'a dyn Environment,
+        base_dir: &'a Path,
+    ) -> Expander<'a> {
+        Expander::granted(self, environment, base_dir)
+    }
+}
+
+/// The environment as the entries of one file may use it: not at all without a grant.
+#[derive(Clone)]
+pub struct Access<'a> {
+    environment: &'a dyn Environment,
+    grant: Option<Grant>,
+}
+
+impl<'a> Access<'a> {
+    /// The access of a file with or without a grant.
+    pub(in crate::config) fn new(environment: &'a dyn Environment, grant: Option<Grant>) -> Self {
+        Self { environment, grant }
+    }
+
+    /// The grant of the file, if it has one.
+    pub fn grant(&self) -> Option<&Grant> {
+        self.grant.as_ref()
+    }
+
+    /// The expander for a file in `base_dir`; `None` while nobody agreed to it.
+    pub fn expander<'s>(&'s self, base_dir: &'s Path) -> Option<Expander<'s>> {
+        Some(self.grant.as_ref()?.expander(self.environment, base_dir))
+    }
+}

@@ -1,0 +1,230 @@
+//! Which program an entry would start, and what speaks against it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::bound::BoundProgram;
+use super::code::{self, Given};
+use super::effect::{ProgramEffect, Site};
+use super::local::{self, Local};
+use crate::config::environment::Environment;
+use crate::util::process::resolve;
+
+/// Names of variables that decide which code a program runs.
+const DECIDE_CODE: [&str; 8] = [
+    "PATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "BASH_ENV",
+    "ENV",
+    "JAVA_TOOL_OPTIONS",
+    "ZDOTDIR",
+    "GCONV_PATH",
+];
+
+/// Beginnings of such names.
+const DECIDE_CODE_PREFIXES: [&str; 8] =
+    ["LD_", "DYLD_", "PYTHON", "PERL5", "RUBY", "GIT_", "SSL_", "BASH_FUNC_"];
+
+/// Whether a variable decides which code runs, or whom a program believes.
+pub(super) fn decides_code(name: &str) -> bool {
+    DECIDE_CODE.contains(&name)
+        || DECIDE_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.to_ascii_uppercase().ends_with("_PROXY")
+}
+
+/// What is known of a program before it may be started.
+#[derive(Debug)]
+pub(super) struct KnownProgram {
+    /// Where it was found; `None` when it is nowhere or decided by a variable.
+    pub program: Option<BoundProgram>,
+    /// The references that decide which program it is.
+    pub decided_by: Vec<String>,
+    /// The files that it would run, the program itself among them when a path names it.
+    pub files: Given,
+}
+
+/// Looks at what a program effect would start, as far as that is decided without the user's
+/// variables.
+pub(super) fn look(
+    effect: &ProgramEffect,
+    base_dir: &Path,
+    environment: &dyn Environment,
+) -> KnownProgram {
+    let mut decided_by = Vec::new();
+    let mut known = |text: &str| match local::resolve(text, environment) {
+        Local::Known(text) => Some(text),
+        Local::DecidedBy(references) => {
+            decided_by.extend(references);
+            None
+        }
+    };
+    let word = effect.argv.first().and_then(|word| known(word));
+    let cwd = match &effect.cwd {
+        Some(written) => known(written).map(|cwd| base_dir.join(cwd).components().collect()),
+        None => Some(effect.usual_cwd.clone()),
+    };
+    let own_path = effect.env.iter().find(|(name, _)| name == "PATH");
+    let path = match own_path {
+        Some((_, written)) => known(written),
+        None => environment.var("PATH"),
+    };
+    let is_path = word.as_ref().is_some_and(|word| word.contains('/'));
+    // A name is not looked for when a variable decides where.
+    let searchable = is_path || own_path.is_none() || path.is_some();
+    let from = effect.found_from.clone().or_else(|| cwd.clone());
+    let program = match (word, from) {
+        (Some(word), Some(from)) if searchable => {
+            resolve(&word, path.as_deref(), &from).ok().map(|found| {
+                let found = found.canonicalize().unwrap_or(found);
+                BoundProgram { word, path, from, found }
+            })
+        }
+        _ => None,
+    };
+    let mut files = match &cwd {
+        Some(cwd) => {
+            let argv: Vec<Option<String>> =
+                effect.argv.iter().map(|word| local::resolve(word, environment).known()).collect();
+            code::given(&argv, cwd)
+        }
+        None => Given::default(),
+    };
+    if let Some(program) = &program
+        && program.word.contains('/')
+    {
+        files.code.insert(0, program.from.join(&program.word).components().collect());
+    }
+    decided_by.sort();
+    decided_by.dedup();
+    KnownProgram { program, decided_by, files }
+}
+
+/// An argv as a shell would need it, for reading and copying.
+pub fn quoted(argv: &[String]) -> String {
+    let quote = |word: &String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// What a reader should notice about a program and its command line.
+pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
+    let mut warnings: Vec<String> = about_words(argv).into_iter().map(str::to_owned).collect();
+    if let Some(directory) = program.and_then(writable_by_all) {
+        warnings.push(format!("everybody may write to {}", directory.display()));
+    }
+    warnings
+}
+
+fn writable_by_all(program: &Path) -> Option<&Path> {
+    const STICKY: u32 = 0o1000;
+    let directory = program.parent()?;
+    let mode = std::fs::metadata(directory).ok()?.permissions().mode();
+    (mode & 0o002 != 0 && mode & STICKY == 0 || directory == Path::new("/tmp")).then_some(directory)
+}
+
+fn about_words(argv: &[String]) -> Vec<&'static str> {
+    let name = |word: &String| {
+        Path::new(word).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let program = argv.first().map(name).unwrap_or_default();
+    let mut warnings = Vec::new();
+    if ["sudo", "doas", "su", "pkexec"].contains(&program.as_str()) {
+        warnings.push("asks for the rights of another user");
+    }
+    let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "fish"].contains(&program.as_str());
+    let runs_text =
+        |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    if is_shell && words.iter().skip(1).any(runs_text) {
+        warnings.push("a shell runs its text");
+    }
+    let fetches = |text: &&str| {
+        (text.contains("curl") || text.contains("wget"))
+            && text.contains('|')
+            && text.contains("sh")
+    };
+    if words.iter().any(fetches) {
+        warnings.push("runs what it downloads");
+    }
+    if is_unpinned(&program, &words) {
+        warnings.push("no fixed version: the package can change from day to day");
+    }
+    warnings
+}
+
+/// Whether a package runner is told a package without its version.
+fn is_unpinned(program: &str, words: &[&str]) -> bool {
+    let rest = match (program, words.get(1).copied()) {
+        ("npx" | "uvx" | "bunx" | "pnpx", _) => words.get(1..),
+        ("npm", Some("exec" | "x")) | ("pnpm" | "yarn", Some("dlx")) | ("pipx", Some("run")) => {
+            words.get(2..)
+        }
+        _ => None,
+    };
+    let Some(package) = rest.and_then(|rest| rest.iter().find(|word| !word.starts_with('-')))
+    else {
+        return false;
+    };
+    // A scope begins with the same character as a version.
+    let version = package.trim_start_matches('@').split_once('@').map(|(_, version)| version);
+    let pinned = |v: &str| v.starts_with(|c: char| c.is_ascii_digit());
+    !(version.is_some_and(pinned) || package.contains("=="))
+}
+
+/// The directory a program is started in, when it is not the usual one and worth telling.
+pub(super) fn told_cwd(effect: &ProgramEffect, site: &Site<'_>) -> Option<String> {
+    let written = effect.cwd.as_ref()?;
+    let is_root = site.path(written).is_some_and(|path| path == site.base_dir);
+    (!is_root).then(|| written.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn dangerous_commands_are_pointed_out() {
+        for (command, expected) in [
+            ("sudo x", "another user"),
+            ("/bin/bash -lc x", "a shell runs"),
+            ("sh -c curl|sh", "downloads"),
+            ("npx -y server", "no fixed version"),
+            ("npx @scope/server", "no fixed version"),
+            ("uvx server@latest", "no fixed version"),
+        ] {
+            let found = warnings(&argv(command), None).join("; ");
+            assert!(found.contains(expected), "{command}: {found}");
+        }
+        for command in ["npx @scope/server@1.2.3", "uvx server==2.0", "python3 x.py", "bash run.sh"]
+        {
+            assert!(warnings(&argv(command), None).is_empty(), "{command}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_when_a_shell_would_split_them() {
+        assert_eq!(quoted(&argv("a b")), "a b");
+        assert_eq!(quoted(&["a b".into(), "it's".into(), String::new()]), r"'a b' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn variables_that_decide_what_code_runs_are_known() {
+        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "GIT_SSH", "https_proxy", "ENV"] {
+            assert!(decides_code(name), "{name}");
+        }
+        for name in ["HOME", "TOKEN", "MY_PATH", "ENVIRONMENT"] {
+            assert!(!decides_code(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What an entry of `mcp.yaml` would do, told from the entry as it is written.
+
+use std::path::Path;
+
+use super::effect::{Effect, ProgramEffect, Site};
+use crate::config::node::{Node, NodeValue};
+use crate::config::resolve::endpoint::URL_KEYS;
+
+/// The effects of a server's entry.
+pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let program = entry.get_any(&["command", "server_path"]);
+    if let Some((key, node)) = program {
+        let mut argv = texts(node);
+        if key == "server_path"
+            && let Some(first) = argv.first_mut()
+            && let Some(path) = site.path(first)
+        {
+            *first = path.to_string_lossy().into_owned();
+            if let Some(interpreter) = interpreter_of(&path) {
+                argv.insert(0, interpreter.to_owned());
+            }
+        }
+        argv.extend(entry.get("args").map(texts).unwrap_or_default());
+        let is_path = argv.first().is_some_and(|word| word.contains('/'));
+        effects.push(Effect::Runs(ProgramEffect {
+            argv,
+            cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
+            env: variables(entry),
+            found_from: is_path.then(|| site.base_dir.to_path_buf()),
+            usual_cwd: site.base_dir.to_path_buf(),
+        }));
+    }
+    if let Some((_, node)) = entry.get_any(&URL_KEYS)
+        && let Ok(text) = node.as_text()
+    {
+        effects.push(Effect::Contacts(origin(text)));
+    }
+    for key in ["auth", "oauth"] {
+        for (name, value) in entry.get(key).map(Node::entries).unwrap_or_default() {
+            if let ("token_url" | "issuer" | "client_metadata_url", Ok(text)) =
+                (name.text.as_str(), value.as_text())
+            {
+                effects.push(Effect::Contacts(origin(text)));
+            }
+        }
+    }
+    if let Some(node) = entry.get("roots").filter(|node| !node.is_null()) {
+        effects.push(Effect::Other(format!("tells it the roots {}", node.to_json())));
+    }
+    if entry.get("routing_weight").is_some() {
+        effects.push(Effect::Other("may answer bare tool names beside other servers".to_owned()));
+    }
+    let loosens = entry.get("dev").is_some_and(|node| matches!(node.value, NodeValue::Bool(true)))
+        || entry.get("drift").is_some_and(|node| node.as_text().is_ok_and(|word| word != "block"));
+    if loosens {
+        effects.push(Effect::Other("does not block tools that differ from their pins".to_owned()));
+    }
+    if effects.is_empty() {
+        // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.
+        effects.push(Effect::Other("says nothing of how it is reached".to_owned()));
+    }
+    effects
+}
+
+/// What runs a file of this kind when the entry names nothing but the file.
+pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("py") => Some("python3"),
+        Some("js" | "mjs" | "cjs") => Some("node"),
+        _ => None,
+    }
+}
+
+/// The part of an address that says who is contacted: scheme, host and port, or whatever is written
+/// when a reference decides it.
+pub(super) fn origin(written: &str) -> String {
+    match url::Url::parse(written) {
+        Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),
+        _ => written.to_owned(),
+    }
+}
+
+fn texts(node: &Node) -> Vec<String> {
+    match &node.value {
+        NodeValue::Text(text) => vec![text.clone()],
+        NodeValue::List(items) => {
+            items.iter().map(|item| item.as_scalar_text().unwrap_or_default()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The variables an entry sets, as written.
+fn variables(entry: &Node) -> Vec<(String, String)> {
+    let pairs = entry.get("env").map(Node::entries).unwrap_or_default();
+    let pair = |(key, value): &(crate::config::node::Key, Node)| {
+        Some((key.text.clone(), value.as_scalar_text().ok()?))
+    };
+    pairs.iter().filter_map(pair).collect()
+}

@@ -1,0 +1,285 @@
+//! The record of what a person trusted: `trust.json` in the state directory, readable and 0600.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bundle::Bundle;
+use super::question::TrustRequest;
+use crate::config::read::reason;
+use crate::model::{Fault, Problem};
+use crate::util::replace;
+
+/// Nobody else reads what was trusted.
+const PRIVATE: u32 = 0o600;
+/// The most a record may hold before it is refused.
+const MAX_BYTES: u64 = 64 << 20;
+/// The version this build writes.
+const VERSION: u32 = 2;
+/// How many refusals are remembered.
+const MAX_REFUSALS: usize = 1_000;
+
+/// A project that was trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectRecord {
+    /// The root, with links resolved.
+    pub root: PathBuf,
+    /// When, as RFC 3339.
+    pub when: String,
+    /// Whether code below the root may change without asking: its author said so.
+    #[serde(default)]
+    pub author: bool,
+    /// What was shown and trusted.
+    pub bundle: Bundle,
+}
+
+/// A project that was refused with one content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Refusal {
+    root: PathBuf,
+    digest: String,
+}
+
+/// Everything that was trusted or refused.
+#[derive(Debug, Default)]
+pub struct TrustStore {
+    path: Option<PathBuf>,
+    content: Content,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    version: u32,
+    #[serde(default)]
+    projects: Vec<Arc<ProjectRecord>>,
+    #[serde(default)]
+    refused: Vec<Refusal>,
+}
+
+impl TrustStore {
+    /// Opens the record; one that does not exist is empty. What the first version kept, by entry,
+    /// is not carried over: projects are asked about once more, as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood, or others may write to it. Then nothing is trusted.
+    pub fn open(state_dir: Option<&Path>) -> Result<Self, Problem> {
+        let Some(dir) = state_dir else { return Ok(Self::default()) };
+        let path = dir.join("trust.json");
+        let content = read(&path).map_err(|why| {
+            let shown = path.display();
+            Problem::error(format!("the trust store {shown} is not used: {why}"))
+                .hint("remove it to be asked again")
+        })?;
+        Ok(Self { path: Some(path), content })
+    }
+
+    /// What was trusted of the project that is rooted in `root`.
+    pub fn project(&self, root: &Path) -> Option<&Arc<ProjectRecord>> {
+        self.content.projects.iter().find(|project| project.root == root)
+    }
+
+    /// Whether this content of a project was refused.
+    pub fn refused(&self, root: &Path, digest: &str) -> bool {
+        self.content.refused.iter().any(|r| r.root == root && r.digest == digest)
+    }
+
+    /// Every project that was trusted, oldest first.
+    pub fn list(&self) -> &[Arc<ProjectRecord>] {
+        &self.content.projects
+    }
+
+    /// Remembers that a person trusts what `request` shows, `now` being the time since the Unix
+    /// epoch. With `author`, code below the root may change from now on.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn trust(
+        &mut self,
+        request: &TrustRequest,
+        author: bool,
+        now: Duration,
+    ) -> Result<(), Fault> {
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let when = jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default();
+        let project = Arc::new(ProjectRecord {
+            root: request.root.clone(),
+            when,
+            author,
+            bundle: request.bundle.clone(),
+        });
+        self.change(|content| {
+            content.projects.retain(|known| known.root != request.root);
+            content.refused.retain(|refusal| refusal.root != request.root);
+            content.projects.push(project);
+        })
+    }
+
+    /// Remembers that a person does not trust what `request` shows. What was trusted before stays
+    /// for that content.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn refuse(&mut self, request: &TrustRequest) -> Result<(), Fault> {
+        let refusal = Refusal { root: request.root.clone(), digest: request.bundle.digest() };
+        self.change(|content| {
+            content.refused.retain(|known| known.root != refusal.root);
+            content.refused.push(refusal);
+            let surplus = content.refused.len().saturating_sub(MAX_REFUSALS);
+            content.refused.drain(..surplus);
+        })
+    }
+
+    /// Forgets what was trusted in and below `directory`, refusals too. Gives what was forgotten.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn revoke(&mut self, directory: &Path) -> Result<Vec<Arc<ProjectRecord>>, Fault> {
+        let gone = |root: &Path| root == directory || root.starts_with(directory);
+        let known = self.content.projects.iter().any(|project| gone(&project.root))
+            || self.content.refused.iter().any(|refusal| gone(&refusal.root));
+        let mut forgotten = Vec::new();
+        if known {
+            self.change(|content| {
+                forgotten = content.projects.extract_if(.., |p| gone(&p.root)).collect();
+                content.refused.retain(|refusal| !gone(&refusal.root));
+            })?;
+        }
+        Ok(forgotten)
+    }
+
+    /// Changes the newest state of the file, so that processes do not lose each other's answers.
+    fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), Fault> {
+        let Some(path) = self.path.clone() else {
+            return Err(Fault::config("there is no state directory to remember this in")
+                .hint("set HOME, or use --trust for one run"));
+        };
+        let failed = |why: String| Fault::config(format!("cannot write {}: {why}", path.display()));
+        let lock = replace::lock(&path).map_err(|why| failed(reason(&why)))?;
+        let mut content = read(&path).map_err(failed)?;
+        change(&mut content);
+        content.version = VERSION;
+        let text = serde_json::to_string(&content).map_err(|why| failed(why.to_string()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(failed("it would be too large".to_owned()));
+        }
+        replace::replace(&path, &(text + "\n"), PRIVATE).map_err(|why| failed(reason(&why)))?;
+        drop(lock);
+        self.content = content;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<Content, String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = match std::fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Content::default()),
+        Err(why) => return Err(reason(&why)),
+    };
+    if !meta.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err("others may write to it".to_owned());
+    }
+    if meta.len() > MAX_BYTES {
+        return Err("it is too large".to_owned());
+    }
+    let text = std::fs::read_to_string(path).map_err(|why| reason(&why))?;
+    let content: Content = serde_json::from_str(&text).map_err(|why| why.to_string())?;
+    match content.version {
+        VERSION => Ok(content),
+        1 => Ok(Content::default()),
+        other => Err(format!("its version {other} is not known to this build")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn request(root: &str, replaces: &str) -> TrustRequest {
+        let bundle = Bundle { replaces: vec![replaces.to_owned()], ..Bundle::default() };
+        TrustRequest { root: root.into(), bundle, ..TrustRequest::default() }
+    }
+
+    #[test]
+    fn what_was_trusted_is_remembered_and_can_be_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let mut store = TrustStore::open(Some(&state)).unwrap();
+        let now = Duration::from_hours(500_000);
+        store.trust(&request("/p", "one"), false, now).unwrap();
+        store.trust(&request("/p/deep", "two"), true, now).unwrap();
+
+        let mut again = TrustStore::open(Some(&state)).unwrap();
+        let kept = again.project(Path::new("/p")).unwrap();
+        assert_eq!((kept.when.as_str(), kept.author), ("2027-01-15T08:00:00Z", false));
+        assert!(again.project(Path::new("/p/deep")).unwrap().author);
+        assert!(again.project(Path::new("/other")).is_none());
+
+        assert_eq!(again.revoke(Path::new("/q")).unwrap().len(), 0);
+        assert_eq!(again.revoke(Path::new("/p")).unwrap().len(), 2);
+        assert!(TrustStore::open(Some(&state)).unwrap().list().is_empty());
+
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&state), 0o700);
+        assert_eq!(mode(&state.join("trust.json")), 0o600);
+    }
+
+    #[test]
+    fn a_refusal_holds_for_its_content_until_the_project_is_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = TrustStore::open(Some(dir.path())).unwrap();
+        let (one, two) = (request("/p", "one"), request("/p", "two"));
+        store.refuse(&one).unwrap();
+        let refused = |store: &TrustStore, request: &TrustRequest| {
+            store.refused(&request.root, &request.bundle.digest())
+        };
+        assert!(refused(&store, &one) && !refused(&store, &two));
+        store.trust(&two, false, Duration::ZERO).unwrap();
+        assert!(!refused(&store, &one));
+    }
+
+    #[test]
+    fn two_processes_do_not_lose_each_others_answers() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut one = TrustStore::open(Some(dir.path())).unwrap();
+        let mut two = TrustStore::open(Some(dir.path())).unwrap();
+        one.trust(&request("/a", "x"), false, Duration::ZERO).unwrap();
+        two.trust(&request("/b", "x"), false, Duration::ZERO).unwrap();
+        assert_eq!(TrustStore::open(Some(dir.path())).unwrap().list().len(), 2);
+    }
+
+    #[test]
+    fn a_store_that_is_not_the_users_alone_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trust.json");
+        let mode = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        std::fs::write(&path, r#"{"version":2}"#).unwrap();
+        // Writable by everybody, by the group alone, by others alone.
+        for bits in [0o666, 0o660, 0o620, 0o602] {
+            mode(bits);
+            let problem = TrustStore::open(Some(dir.path())).unwrap_err();
+            assert!(problem.message.contains("others may write"), "{bits:o}: {}", problem.message);
+        }
+        mode(0o640);
+        assert!(TrustStore::open(Some(dir.path())).is_ok());
+        mode(0o600);
+        for broken in ["nonsense", "", "[]", r#"{"version":3}"#, r#"{"version":2,"projects":7}"#] {
+            std::fs::write(&path, broken).unwrap();
+            assert!(TrustStore::open(Some(dir.path())).is_err(), "{broken}");
+        }
+        std::fs::write(&path, r#"{"version":1,"allowed":[]}"#).unwrap();
+        assert!(TrustStore::open(Some(dir.path())).unwrap().list().is_empty());
+        std::fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(TrustStore::open(Some(dir.path())).is_err(), "a link");
+    }
+}

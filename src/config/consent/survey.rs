@@ -1,0 +1,445 @@
+//! A project's files → what would be trusted, without resolving anything of the user's.
+//!
+//! Owns: going through the entries as they are written. What it misses would not be shown, but it
+//! could not act either: consent is bound to the whole files, and without it there is no expander.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::bound::{BoundFile, BoundProgram};
+use super::bundle::{Bundle, EntryRecord, digest_of};
+use super::effect::{Effect, Site};
+use super::references::{self, is_literal};
+use super::{program, question, server};
+use crate::config::environment::Environment;
+use crate::config::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
+use crate::config::node::{Node, NodeValue};
+use crate::config::resolve::{servers, tools};
+use crate::config::sources::SourceFile;
+use crate::config::spec::{FileRole, KindWords};
+use crate::model::{Place, Problem};
+
+/// An entry by what it is and its name.
+pub(super) type EntryKey = (FileRole, String);
+
+/// One entry of a file, as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Written<'n> {
+    pub role: FileRole,
+    pub name: String,
+    pub place: Place,
+    pub node: &'n Node,
+    /// Whether several tools may be named after it.
+    pub is_component: bool,
+}
+
+/// The entries of a file.
+pub(super) fn entries<'n>(root: &'n Node, role: FileRole) -> Vec<Written<'n>> {
+    match role {
+        FileRole::Servers => {
+            let server = |(name, place, node): (String, Place, &'n Node)| Written {
+                role,
+                name,
+                place,
+                node,
+                is_component: true,
+            };
+            servers::written(root).into_iter().map(server).collect()
+        }
+        FileRole::Tools => {
+            let mut found = Vec::new();
+            for (key, list) in root.entries() {
+                let word = canonical(TOOLS_FILE, &key.text);
+                let NodeValue::List(items) = &list.value else { continue };
+                if !matches!(word, Some("tools" | "toolkits" | "components")) {
+                    continue;
+                }
+                for node in items {
+                    let Some(name) = tools::written_name(node) else { continue };
+                    let is_component = word != Some("tools")
+                        || node.get_any(&["kind", "provider_type", "type", "openapi"]).is_some();
+                    found.push(Written { role, name, place: node.place(), node, is_component });
+                }
+            }
+            found
+        }
+    }
+}
+
+/// What was found of one entry.
+#[derive(Debug)]
+struct Described {
+    key: EntryKey,
+    record: EntryRecord,
+    /// Calls of other tools; an entry with no other effects may be harmless by them.
+    calls: Vec<String>,
+    has_effects: bool,
+    code: Vec<PathBuf>,
+    program: Option<BoundProgram>,
+}
+
+/// A project as it would be trusted.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// The root, links resolved.
+    pub root: PathBuf,
+    /// What consent would be bound to, without what kinds list only when they are asked.
+    pub bundle: Bundle,
+    /// Entries that reach nothing and act without consent.
+    pub harmless: BTreeSet<EntryKey>,
+    /// What each entry would start, to be looked at again just before.
+    pub starts: BTreeMap<EntryKey, (Vec<PathBuf>, Option<BoundProgram>)>,
+    /// Whether anything needs consent at all.
+    pub needs_consent: bool,
+}
+
+/// Looks at the files of a project. `own` are the names of the user's own entries.
+pub(super) fn survey(
+    files: &[&SourceFile],
+    kinds: &[KindWords],
+    environment: &dyn Environment,
+    own: &OwnNames,
+) -> Survey {
+    let cwd = environment.cwd();
+    let root_dir = files.first().map_or_else(|| cwd.clone(), |file| file.base_dir(&cwd));
+    let root = root_dir.canonicalize().unwrap_or(root_dir);
+    let scopes = written_scopes(files, &root);
+    let mut bundle = Bundle::default();
+    let mut described: Vec<Described> = Vec::new();
+    let mut needs_consent = false;
+    for file in files {
+        let base_dir = file.base_dir(&cwd);
+        let tree = &file.parsed.root;
+        let name = relative(&file.candidate.path, &root);
+        let resolved = file.candidate.path.canonicalize();
+        let resolved = resolved.unwrap_or_else(|_| file.candidate.path.clone());
+        let bound = BoundFile { resolved, sha256: Some(digest_of(tree)) };
+        bundle.files.insert(name.clone(), bound);
+        let site = Site::new(&base_dir, &root, &scopes, tree.get("defaults"), environment);
+        if let Some(record) = settings(tree, file.candidate.role, &name) {
+            needs_consent = true;
+            bundle.entries.push(record);
+        }
+        for path in documents(tree, &site) {
+            bundle.code.extend(BoundFile::at(&path, &root).map(|bound| (path, bound)));
+        }
+        for entry in entries(tree, file.candidate.role) {
+            if is_off(entry.node) {
+                continue;
+            }
+            let effects = effects(&entry, kinds, &site);
+            let mut one = describe(&entry, &name, &effects, &site, environment);
+            for taken in own.taken_by(&entry, &effects) {
+                let line = format!("replaces your own '{}' ({})", taken.name, taken.shown());
+                one.record.lines.push(line);
+                if !bundle.replaces.contains(&taken.name) {
+                    bundle.replaces.push(taken.name.clone());
+                }
+            }
+            described.push(one);
+        }
+    }
+    bundle.replaces.sort();
+    let harmless = harmless(&described, own);
+    let mut starts = BTreeMap::new();
+    for one in described {
+        if harmless.contains(&one.key) {
+            continue;
+        }
+        needs_consent = true;
+        for path in &one.code {
+            if let Some(bound) = BoundFile::at(path, &root) {
+                bundle.code.insert(path.clone(), bound);
+            }
+        }
+        if let Some(program) = &one.program {
+            let key = format!("{}: {}", one.key.1, program.word);
+            bundle.programs.insert(key, program.found.clone());
+        }
+        starts.insert(one.key, (one.code, one.program));
+        bundle.entries.push(one.record);
+    }
+    needs_consent |= !bundle.replaces.is_empty();
+    Survey { root, bundle, harmless, starts, needs_consent }
+}
+
+/// The code that entries of a kind load by themselves, which is listed only when somebody is asked:
+/// there may be thousands of files. Gives what could not be listed as lines to show.
+pub(super) fn list_loaded_code(
+    survey: &mut Survey,
+    files: &[&SourceFile],
+    kinds: &[KindWords],
+    environment: &dyn Environment,
+) -> Vec<Problem> {
+    let cwd = environment.cwd();
+    let scopes = written_scopes(files, &survey.root);
+    let mut problems = Vec::new();
+    for file in files {
+        let base_dir = file.base_dir(&cwd);
+        let tree = &file.parsed.root;
+        let site = Site::new(&base_dir, &survey.root, &scopes, tree.get("defaults"), environment);
+        for entry in entries(tree, file.candidate.role) {
+            if entry.role != FileRole::Tools || is_off(entry.node) {
+                continue;
+            }
+            let kind = tools::kind(entry.node, &base_dir, kinds).ok();
+            let Some(list) = kind.and_then(|words| words.code) else { continue };
+            match list(entry.node, &site) {
+                Ok(paths) => {
+                    for path in paths {
+                        if let Some(bound) = BoundFile::at(&path, &survey.root) {
+                            survey.bundle.code.insert(path, bound);
+                        }
+                    }
+                }
+                Err(problem) => problems.push(problem.entry(entry.name)),
+            }
+        }
+    }
+    problems
+}
+
+/// What an entry would do.
+fn effects(entry: &Written<'_>, kinds: &[KindWords], site: &Site<'_>) -> Vec<Effect> {
+    match entry.role {
+        FileRole::Servers => server::effects(entry.node, site),
+        FileRole::Tools => match tools::kind(entry.node, site.base_dir, kinds) {
+            Ok(words) => (words.effects)(entry.node, site),
+            // Nobody knows what it is, so it does nothing; the reason is told when it is resolved.
+            Err(_) => Vec::new(),
+        },
+    }
+}
+
+fn describe(
+    entry: &Written<'_>,
+    file: &str,
+    effects: &[Effect],
+    site: &Site<'_>,
+    environment: &dyn Environment,
+) -> Described {
+    let references = references::of(entry.node);
+    let mut code = Vec::new();
+    let mut found = None;
+    let mut programs = Vec::new();
+    for effect in effects {
+        match effect {
+            Effect::Runs(runs) => {
+                let known = program::look(runs, site.base_dir, environment);
+                code.extend(known.files.code.iter().cloned());
+                found = known.program.clone();
+                programs.push((runs, known));
+            }
+            Effect::Document(text) => code.extend(site.path(text)),
+            _ => {}
+        }
+    }
+    let lines = question::entry_lines(effects, &programs, &references, site);
+    let calls = effects.iter().filter_map(|effect| match effect {
+        Effect::Calls(name) => Some(name.clone()),
+        _ => None,
+    });
+    let only_calls = effects.iter().all(|effect| matches!(effect, Effect::Calls(_)));
+    Described {
+        key: (entry.role, entry.name.clone()),
+        record: EntryRecord {
+            name: entry.name.clone(),
+            file: file.to_owned(),
+            digest: digest_of(entry.node),
+            lines,
+        },
+        calls: calls.collect(),
+        has_effects: !only_calls || !is_literal(entry.node),
+        code,
+        program: found,
+    }
+}
+
+/// Entries that reach nothing, and those that call nothing but such. What would lead to a tool of
+/// the user is not among them.
+fn harmless(described: &[Described], own: &OwnNames) -> BTreeSet<EntryKey> {
+    let mut harmless: BTreeSet<EntryKey> = described
+        .iter()
+        .filter(|one| !one.has_effects && one.calls.is_empty())
+        .map(|one| one.key.clone())
+        .collect();
+    // An entry under a name that another one has as well is not what a call of it may reach.
+    let twice = |name: &str| described.iter().filter(|one| one.key.1 == name).count() > 1;
+    let leads_to = |harmless: &BTreeSet<EntryKey>, call: &str| {
+        let owner = described.iter().map(|one| &one.key).find(|key| {
+            key.0 == FileRole::Tools
+                && (key.1 == call || call.strip_prefix(key.1.as_str()).is_some_and(is_tool_part))
+        });
+        owner.is_some_and(|key| {
+            harmless.contains(key) && !twice(&key.1) && own.conflict(call).is_none()
+        })
+    };
+    loop {
+        let more: Vec<EntryKey> = described
+            .iter()
+            .filter(|one| !one.has_effects && !harmless.contains(&one.key))
+            .filter(|one| one.calls.iter().all(|call| leads_to(&harmless, call)))
+            .map(|one| one.key.clone())
+            .collect();
+        if more.is_empty() {
+            return harmless;
+        }
+        harmless.extend(more);
+    }
+}
+
+/// Whether what follows a component's name makes it the name of one of its tools.
+fn is_tool_part(rest: &str) -> bool {
+    rest.len() > 1 && rest.starts_with('-')
+}
+
+/// The references of a file outside of its entries, as an entry of the question.
+fn settings(tree: &Node, role: FileRole, file: &str) -> Option<EntryRecord> {
+    let table = if role == FileRole::Tools { TOOLS_FILE } else { SERVERS_FILE };
+    let is_entry_list = |word| {
+        matches!(word, Some("tools" | "toolkits" | "components" | "mcp_servers" | "clients"))
+    };
+    let mut lines = Vec::new();
+    for (key, value) in tree.entries() {
+        let word = canonical(table, &key.text);
+        if is_entry_list(word) || (word.is_none() && role == FileRole::Servers) {
+            continue;
+        }
+        for (reference, places) in references::of(value) {
+            let places: Vec<String> = places
+                .iter()
+                .map(|place| {
+                    if place.is_empty() {
+                        key.text.clone()
+                    } else {
+                        format!("{}.{place}", key.text)
+                    }
+                })
+                .collect();
+            lines.push(format!("uses {reference} in {}", places.join(", ")));
+        }
+    }
+    (!lines.is_empty()).then(|| EntryRecord {
+        name: "settings".to_owned(),
+        file: file.to_owned(),
+        digest: String::new(),
+        lines: question::safe(lines),
+    })
+}
+
+/// Files that schemas anywhere in a file refer to.
+fn documents(tree: &Node, site: &Site<'_>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk_refs(tree, &mut |text| {
+        let path = text.split('#').next().unwrap_or_default();
+        if !path.is_empty() && !path.contains(':') {
+            found.push(site.base_dir.join(path).components().collect());
+        }
+    });
+    found
+}
+
+fn walk_refs(node: &Node, found: &mut impl FnMut(&str)) {
+    match &node.value {
+        NodeValue::List(items) => items.iter().for_each(|item| walk_refs(item, found)),
+        NodeValue::Map(pairs) => {
+            for (key, value) in pairs {
+                match &value.value {
+                    NodeValue::Text(text) if key.text == "$ref" => found(text),
+                    _ => walk_refs(value, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The named directories of all files, as written; the first file that names one wins.
+fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String> {
+    let mut scopes = BTreeMap::new();
+    for file in files {
+        for (key, value) in file.parsed.root.get("scopes").map(Node::entries).unwrap_or_default() {
+            if let Ok(text) = value.as_text() {
+                scopes.entry(key.text.clone()).or_insert_with(|| text.to_owned());
+            }
+        }
+    }
+    let root = root.to_string_lossy().into_owned();
+    scopes.entry("PROJECT_ROOT".to_owned()).or_insert(root);
+    scopes
+}
+
+fn is_off(entry: &Node) -> bool {
+    let flag = |key| entry.get(key).and_then(|node| node.as_bool().ok());
+    flag("disabled") == Some(true) || flag("enabled") == Some(false)
+}
+
+fn relative(path: &Path, root: &Path) -> String {
+    // The directory is resolved and the file is not: a link is bound by where it leads.
+    let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
+    let whole = match (directory, path.file_name()) {
+        (Some(directory), Some(name)) => directory.join(name),
+        _ => path.to_path_buf(),
+    };
+    whole.strip_prefix(root).unwrap_or(&whole).display().to_string()
+}
+
+/// The names of the user's own entries, which stay theirs.
+#[derive(Debug, Default)]
+pub(super) struct OwnNames(Vec<OwnName>);
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct OwnName {
+    pub name: String,
+    role: FileRole,
+    is_component: bool,
+    place: Place,
+}
+
+impl OwnName {
+    /// Where it stands.
+    pub fn shown(&self) -> String {
+        format!("{}:{}", self.place.file.display(), self.place.line)
+    }
+}
+
+impl OwnNames {
+    /// The names in the user's own files.
+    pub fn of<'f>(files: impl Iterator<Item = &'f SourceFile>) -> Self {
+        let mut names = Vec::new();
+        for file in files {
+            for entry in entries(&file.parsed.root, file.candidate.role) {
+                let Written { name, role, is_component, place, .. } = entry;
+                names.push(OwnName { name, role, is_component, place });
+            }
+        }
+        Self(names)
+    }
+
+    /// Which of them an entry of a project would take: its name, the name of one of the tools of
+    /// the user's component, or a server whose tools it lists as its own.
+    pub fn taken_by(&self, entry: &Written<'_>, effects: &[Effect]) -> Vec<&OwnName> {
+        let renamed = effects.iter().find_map(|effect| match effect {
+            Effect::Renames(server) => Some(server.as_str()),
+            _ => None,
+        });
+        let takes = |own: &&OwnName| {
+            let same = own.name == entry.name;
+            let within = own.is_component
+                && entry.name.strip_prefix(own.name.as_str()).is_some_and(is_tool_part);
+            let server = own.role == FileRole::Servers && renamed == Some(own.name.as_str());
+            same || within || server
+        };
+        self.0.iter().filter(takes).collect()
+    }
+
+    /// The first name that an entry called `name` would take.
+    pub fn conflict(&self, name: &str) -> Option<&OwnName> {
+        self.0.iter().find(|own| {
+            own.name == name
+                || (own.is_component
+                    && name.strip_prefix(own.name.as_str()).is_some_and(is_tool_part))
+        })
+    }
+}

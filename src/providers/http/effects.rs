@@ -1,0 +1,39 @@
+//! What an entry of this kind would do, told from the entry as it is written: whom it contacts.
+
+use url::Url;
+
+use crate::config::consent::{Effect, Site};
+use crate::config::node::Node;
+
+/// The effects of an entry.
+pub(in crate::providers) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+    let address =
+        contacted(entry, site).unwrap_or_else(|| "an address it does not name".to_owned());
+    vec![Effect::Contacts(address)]
+}
+
+/// Scheme, host and port of the requests; whatever the entry says instead, where a reference
+/// decides it; nothing when the entry names no address.
+pub(in crate::providers) fn contacted(entry: &Node, site: &Site<'_>) -> Option<String> {
+    let text = |node: Option<&Node>| node.and_then(|node| node.as_text().ok()).map(str::to_owned);
+    let endpoint = text(entry.get("endpoint_url"));
+    // Whether the endpoint is whole is decided as the request is made: by how it begins.
+    let is_whole = |text: &String| Url::parse(text).is_ok_and(|url| url.has_host());
+    let is_decided_elsewhere = |text: &String| text.starts_with("${");
+    let base = || {
+        let shared = site.defaults.and_then(|defaults| defaults.get("base_url"));
+        text(entry.get("base_url")).or_else(|| text(shared))
+    };
+    let whole = match endpoint {
+        Some(endpoint) if is_whole(&endpoint) || is_decided_elsewhere(&endpoint) => endpoint,
+        Some(endpoint) => match base() {
+            Some(base) => base,
+            None => endpoint,
+        },
+        None => base()?,
+    };
+    Some(match Url::parse(&whole) {
+        Ok(url) if url.has_host() && !whole.contains("${") => url.origin().ascii_serialization(),
+        _ => whole,
+    })
+}
