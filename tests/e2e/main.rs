@@ -15,6 +15,8 @@ mod audit;
 mod behaviours;
 mod bench;
 mod catalogues;
+mod consent_attacks;
+mod consent_matrix;
 mod console;
 mod documents;
 mod eras;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -45,6 +46,27 @@ impl Pty {
         rows: u16,
         columns: u16,
     ) -> Self {
+        Self::start(room, program, arguments, &[], (rows, columns))
+    }
+
+    /// The binary on a whole screen, with more variables.
+    pub fn console_with(
+        room: &Sandbox,
+        variables: &[(String, String)],
+        rows: u16,
+        columns: u16,
+    ) -> Self {
+        let program = env!("CARGO_BIN_EXE_toolhost");
+        Self::start(room, program, &[], variables, (rows, columns))
+    }
+
+    fn start(
+        room: &Sandbox,
+        program: &str,
+        arguments: &[&str],
+        variables: &[(String, String)],
+        (rows, columns): (u16, u16),
+    ) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -58,11 +80,13 @@ impl Pty {
         };
         // `setsid --ctty` gives a session and a controlling terminal without unsafe code here.
         let child = Command::new("setsid")
-            .args(["--ctty", program])
+            .arg("--ctty")
+            .args(room.as_user(Path::new(program)))
             .args(arguments)
             .env_clear()
             .envs(room.environment())
             .env("TERM", "xterm-256color")
+            .envs(variables.iter().cloned())
             .current_dir(room.path("work"))
             .stdin(end())
             .stdout(end())
