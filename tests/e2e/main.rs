@@ -17,6 +17,7 @@ mod bench;
 mod catalogues;
 mod consent_attacks;
 mod consent_matrix;
+mod consent_questions;
 mod console;
 mod documents;
 mod eras;

@@ -35,7 +35,7 @@ fn started() -> Vec<(&'static str, String, &'static str)> {
         ("{ name: t, command: [python3, s.py] }", "s.py".to_owned(), python),
         ("{ name: t, command: [python3, -m, pkg.mod] }", "pkg/mod.py".to_owned(), python),
         ("{ name: t, command: [env, ./run] }", "run".to_owned(), shell),
-        ("{ name: t, command: ./run, cwd: sub }", "sub/run".to_owned(), shell),
+        ("{ name: t, command: [sh, s.sh], cwd: sub }", "sub/s.sh".to_owned(), shell),
         ("{ name: t, command: [sh, ../work/linked] }", "real".to_owned(), shell),
     ]
 }

@@ -1,9 +1,13 @@
 //! Whom a project's files can make toolhost contact, and with what.
 
 use std::process::Command;
+use std::time::Duration;
 
 use super::{SECRET, asks_for_consent, keeps_the_secret, run, trust, user_file};
 use crate::support::{Listener, Sandbox};
+
+/// How long a command may take that is held up by nothing.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fails when anybody was contacted.
 #[track_caller]
@@ -166,9 +170,9 @@ fn a_document_that_is_a_pipe_or_a_device_holds_up_no_command() {
         for words in
             [&["list"][..], &["call", "sum", "expression=1+1"], &["config", "check"], &["trust"]]
         {
-            let finished = run(&room, words).check();
+            let finished = run(&room, words).limit(PATIENCE).check();
             assert_ne!(finished.code, Some(1), "{named}\n{finished}");
         }
-        run(&room, &["--trust", "list"]).check();
+        run(&room, &["--trust", "list"]).limit(PATIENCE).check();
     }
 }

@@ -1,7 +1,7 @@
 //! A name of the user's own files stays the user's, and what the user said about it.
 
-use super::{SECRET, run, trust, user_file};
-use crate::support::{Listener, Recorder, Sandbox};
+use super::{run, trust, user_file};
+use crate::support::{Fixture, Listener, Place, Recorder, Sandbox, log_events};
 
 /// A room whose user has a tool `deploy` that runs `true`, and whose project has one of the same
 /// name that leaves a trace.
@@ -54,19 +54,16 @@ fn a_projects_server_does_not_receive_the_calls_of_the_users() {
 #[test]
 fn a_tool_of_a_projects_server_does_not_replace_a_tool_of_the_users() {
     let room = Sandbox::ordinary();
-    let recorder = Recorder::new(&room);
-    user_file(&room, "tools.yaml", "tools: [{ name: notes-add, command: [echo, users-own] }]\n");
-    room.file(
-        "tools.yaml",
-        &format!(
-            "components: [{{ name: notes, type: storage }}]
-tools: [{{ name: notes-add, command: ['{}'] }}]\n",
-            recorder.program.display()
-        ),
-    );
-    let finished = run(&room, &["--trust", "call", "notes-add"]).check();
-    assert!(recorder.starts().is_empty(), "{finished}");
-    assert_eq!(finished.exits(0).out(), "users-own\n");
+    let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &room.log("srv"));
+    room.server("srv", &fixture);
+    user_file(&room, "tools.yaml", "tools: [{ name: srv-echo, command: [echo, users-own] }]\n");
+    for flags in [&[][..], &["--trust"]] {
+        let words = [flags, &["call", "srv-echo"]].concat();
+        let finished = run(&room, &words).check();
+        let calls = log_events(&room.log("srv"), "message");
+        assert!(calls.iter().all(|message| message["method"] != "tools/call"), "{calls:?}");
+        assert_eq!(finished.exits(0).out(), "users-own\n");
+    }
 }
 
 #[test]
@@ -125,23 +122,4 @@ fn a_pin_is_of_an_entry_and_not_of_a_name() {
     assert!(recorder.starts().is_empty(), "{finished}");
     finished.exits(6);
     run(&room, &["verify"]).check().exits(8);
-}
-
-#[test]
-fn a_login_of_the_users_is_not_used_by_an_untrusted_entry_of_the_same_address() {
-    let room = Sandbox::ordinary();
-    let listener = Listener::http();
-    // A token by a variable is the plainest login; the stored ones go the same way.
-    let users = format!(
-        "mcp_servers: {{ mine: {{ url: 'http://{}/mcp', auth: {{ type: bearer, token_env_var: CANARY }} }} }}\n",
-        listener.authority()
-    );
-    user_file(&room, "mcp.yaml", &users);
-    room.file(
-        "mcp.yaml",
-        &format!("mcp_servers: {{ theirs: {{ url: 'http://{}/mcp' }} }}\n", listener.authority()),
-    );
-    run(&room, &["call", "theirs-echo", "--yes"]).check().exits(6);
-    assert!(listener.requests().iter().all(|request| !request.contains(SECRET)));
-    assert!(listener.requests().is_empty(), "{:?}", listener.requests());
 }

@@ -79,7 +79,7 @@ fn a_shared_object_beside_a_module_is_asked_about() {
     // opened at all is what must not happen, and Python says so.
     room.file(&format!("helper{suffix}"), "no shared object");
     let finished = call(&room);
-    assert!(!finished.err().contains("ELF") && !finished.out().contains("ELF"), "{finished}");
+    assert!(!finished.err().contains("ImportError"), "the shared object was loaded\n{finished}");
     asks_for_consent(&finished);
 }
 

@@ -6,8 +6,8 @@
 //! Schemas of the files and the commands are compared with `--help`, so that neither can be
 //! forgotten here.
 //!
-//! `TOOLHOST_MATRIX=full` names every entry in every command that takes a name, instead of one
-//! form of each.
+//! `TOOLHOST_MATRIX=full` runs every command that takes a name for every key with every form,
+//! instead of with one form of each.
 
 mod commands;
 mod entries;
@@ -28,25 +28,30 @@ use crate::support::Sandbox;
 
 /// How many projects are tried at once.
 const WORKERS: usize = 3;
-/// How many cases one project holds at most.
-const CASES: usize = 400;
+/// How many cases one project holds at most for commands that read all of them: reading takes
+/// longer the more there are, starting the program does not.
+const MANY: usize = 400;
+/// The same for commands that name one of them.
+const FEW: usize = 20;
 
-/// The cases of some places, packed into projects.
-fn pack(places: &[Place], forms: impl Fn(usize, &Place) -> Vec<Form>) -> Vec<Vec<Case>> {
-    let full = std::env::var_os("TOOLHOST_MATRIX").is_some_and(|value| value == "full");
+/// The cases of some places, packed into projects of at most so many.
+fn pack(
+    places: &[Place],
+    most: usize,
+    forms: impl Fn(usize, &Place) -> Vec<Form>,
+) -> Vec<Vec<Case>> {
     let mut packed: BTreeMap<(Option<&str>, Form), Vec<Vec<Case>>> = BTreeMap::new();
     let mut number = 0;
     for (at, place) in places.iter().enumerate() {
         for form in forms(at, place) {
             number += 1;
-            let is_named = full || form == Form::ALL[at % Form::ALL.len()];
             // Each form meets another kind, so that together they meet all.
             let kind = place.kinds[(at + form as usize) % place.kinds.len()].clone();
-            let case = Case { number, place: place.clone(), form, kind, is_named };
+            let case = Case { number, place: place.clone(), form, kind };
             let projects = packed.entry((place.container.as_deref(), form)).or_default();
             let has_room = |cases: &&mut Vec<Case>| {
                 let fits = |other: &Case| fit(&other.place.template, &place.template);
-                cases.len() < CASES && (place.container.is_some() || cases.iter().all(fits))
+                cases.len() < most && (place.container.is_some() || cases.iter().all(fits))
             };
             match projects.iter_mut().find(has_room) {
                 Some(cases) => cases.push(case),
@@ -101,7 +106,6 @@ impl Tally {
             })
             .collect();
         let total = lines.len();
-        // One line for each key is enough to find the cause; forms and kinds follow it.
         lines.truncate(200);
         assert!(total == 0, "{what}: {total} leaks in {} cases\n{}", self.tried, lines.join("\n"));
     }
@@ -109,12 +113,25 @@ impl Tally {
 
 /// The first container of each file is tried with every form, and the keys beside the entries;
 /// the other spellings and places of the same entries, or guesses, with one form each.
-fn before_consent(at: usize, place: &Place) -> Vec<Form> {
+fn by_all(at: usize, place: &Place) -> Vec<Form> {
     let is_first = matches!(place.container.as_deref(), Some("tools" | "mcp_servers") | None);
     match (is_first, place.is_guess) {
         (true, false) => Form::ALL.to_vec(),
         (false, true) => Vec::new(),
         (true, true) | (false, false) => vec![Form::ALL[at % Form::ALL.len()]],
+    }
+}
+
+/// A command that names an entry is run for each key of the first container, with one form of
+/// each, or with all of them in the full matrix.
+fn by_name(at: usize, place: &Place) -> Vec<Form> {
+    let is_first = matches!(place.container.as_deref(), Some("tools" | "mcp_servers"));
+    if std::env::var_os("TOOLHOST_MATRIX").is_some_and(|value| value == "full") {
+        Form::ALL.to_vec()
+    } else if is_first && !place.is_guess {
+        vec![Form::ALL[at % Form::ALL.len()]]
+    } else {
+        Vec::new()
     }
 }
 
@@ -124,8 +141,7 @@ fn places(file: File, among_entries: bool) -> Vec<Place> {
     places::all().into_iter().filter(mine).collect()
 }
 
-fn untrusted(file: File, among_entries: bool, wanted: impl Fn(&Command) -> bool + Sync) -> Tally {
-    let projects = pack(&places(file, among_entries), before_consent);
+fn untrusted(projects: Vec<Vec<Case>>, wanted: impl Fn(&Command) -> bool + Sync) -> Tally {
     run(projects, |cases| {
         let mut project = Project::new(cases);
         project.watch_programs();
@@ -137,34 +153,41 @@ fn reads_all(command: &Command) -> bool {
     command.names == Names::Nothing
 }
 
+/// Also what shows the records of calls, which the others make.
 fn names_one(command: &Command) -> bool {
-    command.names != Names::Nothing
+    command.names != Names::Nothing || ["history", "audit"].contains(&command.words[0])
 }
 
 #[test]
 fn no_key_of_a_tool_acts_before_consent() {
-    untrusted(File::Tools, true, reads_all).hold("keys of tools, commands that read all");
+    let projects = pack(&places(File::Tools, true), MANY, by_all);
+    untrusted(projects, reads_all).hold("keys of tools, commands that read all");
 }
 
 #[test]
 fn no_key_of_a_tool_acts_before_consent_when_it_is_named() {
-    untrusted(File::Tools, true, names_one).hold("keys of tools, commands that name one");
+    let projects = pack(&places(File::Tools, true), FEW, by_name);
+    untrusted(projects, names_one).hold("keys of tools, commands that name one");
 }
 
 #[test]
 fn no_key_of_a_server_acts_before_consent() {
-    untrusted(File::Servers, true, reads_all).hold("keys of servers, commands that read all");
+    let projects = pack(&places(File::Servers, true), MANY, by_all);
+    untrusted(projects, reads_all).hold("keys of servers, commands that read all");
 }
 
 #[test]
 fn no_key_of_a_server_acts_before_consent_when_it_is_named() {
-    untrusted(File::Servers, true, names_one).hold("keys of servers, commands that name one");
+    let projects = pack(&places(File::Servers, true), FEW, by_name);
+    untrusted(projects, names_one).hold("keys of servers, commands that name one");
 }
 
 #[test]
 fn no_key_beside_the_entries_acts_before_consent() {
-    untrusted(File::Tools, false, |_| true).hold("keys beside tools");
-    untrusted(File::Servers, false, |_| true).hold("keys beside servers");
+    for file in [File::Tools, File::Servers] {
+        let projects = pack(&places(file, false), MANY, by_all);
+        untrusted(projects, |_| true).hold("keys beside the entries");
+    }
 }
 
 /// After consent fewer forms and commands are enough: each place with one form, rotated.
@@ -176,11 +199,8 @@ fn trusted(file: File, among_entries: bool) -> Tally {
         ["tools", "mcp_servers"].contains(&place.container.as_deref().unwrap_or("tools"))
             && seen.insert(place.template.to_string())
     });
-    let projects = pack(&places, |at, _| vec![FORMS[at % FORMS.len()]]);
-    run(projects, |mut cases| {
-        for case in &mut cases {
-            case.is_named = true;
-        }
+    let projects = pack(&places, FEW, |at, _| vec![FORMS[at % FORMS.len()]]);
+    run(projects, |cases| {
         let project = Project::new(cases);
         let trust = project.trust();
         assert_eq!(trust.code, Some(0), "{trust}");
@@ -251,7 +271,7 @@ fn every_key_of_the_schemas_is_a_place() {
 #[test]
 fn the_console_of_an_untrusted_project_starts_and_shows_nothing_of_it() {
     for file in [File::Tools, File::Servers] {
-        let projects = pack(&places(file, true), |_, place| {
+        let projects = pack(&places(file, true), MANY, |_, place| {
             let first = ["tools", "mcp_servers"].contains(&place.container.as_deref().unwrap());
             if first { vec![Form::Variable, Form::InUrl] } else { Vec::new() }
         });

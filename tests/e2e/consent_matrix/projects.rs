@@ -19,8 +19,6 @@ pub struct Case {
     pub form: Form,
     /// The kind of the entry, which decides what surrounds the key.
     pub kind: String,
-    /// Whether commands that name one entry are run for it, beside those that read all.
-    pub is_named: bool,
 }
 
 /// A room with a project whose entries are cases.
@@ -159,7 +157,7 @@ impl Project {
                 Names::Tool => File::Tools,
                 Names::Server | Names::Nothing => File::Servers,
             };
-            case.is_named && case.place.file == file && case.place.container.is_some()
+            case.place.file == file && case.place.container.is_some()
         };
         let name = |case: &Case| match names {
             Names::Tool => entries::tool_name(&case.kind, &format!("e{}", case.number)),

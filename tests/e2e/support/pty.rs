@@ -222,6 +222,30 @@ impl Pty {
         self
     }
 
+    /// Waits until anything at all appears.
+    #[track_caller]
+    pub fn expect_more(&mut self) -> &mut Self {
+        match self.output.recv_timeout(PATIENCE) {
+            Ok(bytes) => self.take(&bytes),
+            Err(reason) => panic!("nothing more appears ({reason}):\n{}", self.screen),
+        }
+        self
+    }
+
+    /// Waits for the end, and types these keys if some text appears before it.
+    #[track_caller]
+    pub fn finish_with(mut self, text: &str, keys: &str) -> (Option<i32>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.screen.contains(text) {
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.take(&bytes),
+                Err(_) => return self.finish(),
+            }
+        }
+        self.type_keys(keys);
+        self.finish()
+    }
+
     /// Waits for the end; the exit code and all that was on the screen.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
