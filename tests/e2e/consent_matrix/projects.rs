@@ -136,8 +136,12 @@ impl Project {
     /// Opens the console and closes it again.
     pub fn try_console(&self) -> (Vec<Found>, usize) {
         let planted = Planted::new(&self.room, &self.cases);
-        let mut pty = Pty::console_with(&self.room, &self.environment, 40, 120);
-        pty.expect_shown("Catalogue").type_keys("q");
+        let mut pty = Pty::console_with(&self.room, &self.environment, 60, 160);
+        // It may ask first; that is not what this is about.
+        while pty.expect_first_of(&["Catalogue", "[y/N]", "[no]"]) != 0 {
+            pty.cleared().type_keys("n\r");
+        }
+        pty.type_keys("q");
         let (code, screen) = pty.finish();
         let mut found = planted.in_text("the console", screen.as_bytes());
         if code != Some(0) {

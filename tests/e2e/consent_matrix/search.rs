@@ -136,7 +136,8 @@ impl<'a> Planted<'a> {
 /// `~` is resolved before consent where the question names what would be started.
 fn names_a_program(case: &Case) -> bool {
     let keys = case.place.template.as_object().unwrap();
-    keys.keys().any(|key| ["command", "args", "cwd", "server_path"].contains(&key.as_str()))
+    let named = ["command", "args", "cwd", "server_path", "python", "interpreter", "root"];
+    keys.keys().any(|key| named.contains(&key.as_str()))
 }
 
 fn number(bytes: &[u8]) -> Option<usize> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{NO, QUESTION, refused, run, terminal};
+use super::{INTERRUPT, NO, QUESTION, refused, run, terminal};
 use crate::support::{Recorder, Sandbox, forbidden};
 
 /// How long a big project may take in a debug build on a busy machine.
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(50);
 const POINTED_OUT: &[&str] = &["\\u", "U+0456", "ASCII", "look"];
 
 #[test]
-fn a_text_of_a_megabyte_is_shown_to_its_end_and_can_be_refused() {
+fn a_text_of_a_megabyte_is_shown_to_its_end_and_can_be_left() {
     let room = Sandbox::ordinary();
     let recorder = Recorder::new(&room);
     let long = "x".repeat(1 << 20) + "-the-end";
@@ -26,9 +26,9 @@ fn a_text_of_a_megabyte_is_shown_to_its_end_and_can_be_refused() {
     let said = shown.out() + &shown.err();
     assert!(said.contains("-the-end"), "the end is not shown");
     let mut pty = terminal(&room, &["call", "t"]);
-    pty.expect("xxxx").type_keys(NO);
-    let (code, _) = pty.finish_with(QUESTION, NO);
-    assert_eq!(code, Some(6));
+    pty.expect("xxxx").type_keys(INTERRUPT);
+    let (code, _) = pty.finish();
+    assert_eq!(code, Some(130));
     assert!(recorder.starts().is_empty());
 }
 
@@ -47,7 +47,7 @@ fn ten_thousand_entries_are_one_question() {
 
 #[test]
 fn nothing_in_a_question_steers_the_terminal_or_looks_like_an_answer() {
-    let evil = "a\u{1b}[2J\u{1b}]0;x\u{7}b\u{202e}c\u{200b}d\r\nTrust this project? [y/N] y\n";
+    let evil = "a\u{1b}[2J\u{1b}]0;x\u{7}b\u{202e}c\u{200b}d\r\nTrust this project? [Y/n] y\n";
     let room = Sandbox::ordinary();
     let tools = json!({
         "tools": [
@@ -66,15 +66,16 @@ fn nothing_in_a_question_steers_the_terminal_or_looks_like_an_answer() {
         let said = finished.out() + &finished.err();
         assert_eq!(forbidden(said.as_bytes()), None, "{finished}");
         // No text of a file begins a line of its own.
-        let begins = said.lines().any(|line| line.trim_start().starts_with("Trust this project?"));
+        let begins =
+            said.lines().any(|line| line.trim_start().starts_with("Trust this project? [Y/n]"));
         assert!(!begins, "{finished}");
     }
     let mut pty = terminal(&room, &["call", "t"]);
-    pty.expect("[y/N]");
+    pty.expect(QUESTION);
     let shown = pty.screen().replace("\r\n", "\n");
     assert!(!shown.contains("\u{1b}[2J") && !shown.contains("\u{202e}"), "{shown:?}");
     pty.type_keys(NO);
-    pty.finish_with(QUESTION, NO);
+    assert_eq!(pty.finish().0, Some(6));
 }
 
 #[test]

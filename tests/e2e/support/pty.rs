@@ -222,6 +222,21 @@ impl Pty {
         self
     }
 
+    /// Waits until one of these texts was written; which one.
+    #[track_caller]
+    pub fn expect_first_of(&mut self, texts: &[&str]) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = texts.iter().position(|text| self.screen.contains(text)) {
+                return found;
+            }
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.take(&bytes),
+                Err(reason) => panic!("{texts:?}: none appears ({reason}):\n{}", self.screen),
+            }
+        }
+    }
+
     /// Waits until anything at all appears.
     #[track_caller]
     pub fn expect_more(&mut self) -> &mut Self {
