@@ -1,14 +1,18 @@
 //! Python code that a trusted module would import: it was shown as part of the project, and a
 //! change of any of it asks again.
 
-use std::process::Command;
-
 use super::{asks_for_consent, run, trust};
 use crate::support::{Finished, Sandbox, script};
 
 /// Python text that writes down that it ran.
 fn planted(room: &Sandbox) -> String {
     format!("open('{}', 'w').close()\n", room.path("run/ran").display())
+}
+
+/// What the Python that a room finds prints.
+#[track_caller]
+fn of_python(room: &Sandbox, words: &[&str]) -> String {
+    room.program("python3", words.iter().copied()).go().exits(0).out()
 }
 
 fn call(room: &Sandbox) -> Finished {
@@ -71,10 +75,10 @@ fn a_changed_function_module_is_asked_about_again() {
 #[test]
 fn a_shared_object_beside_a_module_is_asked_about() {
     let room = project("", IMPORTS, &[("helper.py", "VALUE = 1\n")]);
-    let suffix = Command::new("python3")
-        .args(["-c", "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'), end='')"])
-        .output();
-    let suffix = String::from_utf8(suffix.unwrap().stdout).unwrap();
+    let suffix = of_python(
+        &room,
+        &["-c", "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'), end='')"],
+    );
     // Loading it runs it before Python finds that it is no module. Any content will do: that it is
     // opened at all is what must not happen, and Python says so.
     room.file(&format!("helper{suffix}"), "no shared object");
@@ -92,12 +96,8 @@ fn compiled_python_that_does_not_belong_to_its_source_does_not_run() {
     let compile = "import py_compile, sys, importlib.util as u; py_compile.compile(sys.argv[1], \
                    cfile=u.cache_from_source(sys.argv[2]), \
                    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)";
-    let status = Command::new("python3")
-        .args(["-c", compile])
-        .arg(&evil)
-        .arg(room.path("work/helper.py"))
-        .status();
-    assert!(status.unwrap().success());
+    let (evil, helper) = (evil.display().to_string(), room.path("work/helper.py"));
+    of_python(&room, &["-c", compile, &evil, &helper.display().to_string()]);
     let finished = call(&room);
     assert!(!room.path("run/ran").exists(), "the cache ran\n{finished}");
 }
@@ -119,20 +119,16 @@ fn a_module_named_like_one_of_the_standard_library_does_not_run() {
 
 /// Makes a virtual environment of the project.
 fn environment(room: &Sandbox) {
-    let words = ["-m", "venv", "--without-pip"];
-    let made = Command::new("python3").args(words).arg(room.path("work/.venv")).status();
-    assert!(made.unwrap().success());
+    of_python(room, &["-m", "venv", "--without-pip", ".venv"]);
 }
 
 /// A virtual environment in the project, made of links: `pth`, `sitecustomize` and the interpreter
 /// run before any module.
 #[test]
 fn a_virtual_environment_of_the_project_is_part_of_what_was_shown() {
-    let version = Command::new("python3")
-        .args(["-c", "import sys; print('python%d.%d' % sys.version_info[:2], end='')"])
-        .output();
+    let print = "import sys; print('python%d.%d' % sys.version_info[:2], end='')";
     let site =
-        format!(".venv/lib/{}/site-packages", String::from_utf8(version.unwrap().stdout).unwrap());
+        format!(".venv/lib/{}/site-packages", of_python(&Sandbox::ordinary(), &["-c", print]));
     let plant: &[(&str, &str)] = &[
         ("evil.pth", "import os; open('RAN', 'w').close()\n"),
         ("sitecustomize.py", "open('RAN', 'w').close()\n"),

@@ -20,6 +20,15 @@ impl File {
             Self::Servers => "mcp.yaml",
         }
     }
+
+    /// Where a project keeps it: the forms of editors are in the files of editors.
+    pub fn of_container(self, container: Option<&str>) -> &'static str {
+        match (self, container) {
+            (Self::Servers, Some("mcpServers")) => ".mcp.json",
+            (Self::Servers, Some("servers")) => ".vscode/mcp.json",
+            _ => self.name(),
+        }
+    }
 }
 
 /// One place that can hold text.

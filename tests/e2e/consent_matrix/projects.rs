@@ -55,7 +55,7 @@ impl Project {
             Some(container) => of_entries(file, container, &cases, filled, &reach),
             None => beside_entries(file, filled, &reach),
         };
-        room.file(file.name(), &text.to_string());
+        room.file(file.of_container(cases[0].place.container.as_deref()), &text.to_string());
         Self { room, cases, environment, recorder, listeners }
     }
 
