@@ -188,10 +188,9 @@ fn no_key_of_a_server_acts_before_consent_when_it_is_named() {
 
 #[test]
 fn no_key_beside_the_entries_acts_before_consent() {
-    for file in [File::Tools, File::Servers] {
-        let projects = pack(&places(file, false), MANY, by_all);
-        untrusted(projects, |_| true).hold("keys beside the entries");
-    }
+    let projects =
+        [File::Tools, File::Servers].map(|file| pack(&places(file, false), MANY, by_all));
+    untrusted(projects.concat(), |_| true).hold("keys beside the entries");
 }
 
 /// After consent fewer forms and commands are enough: each place with one form, rotated.
@@ -274,16 +273,15 @@ fn every_key_of_the_schemas_is_a_place() {
 /// The console is opened on a project that nobody trusted, and closed.
 #[test]
 fn the_console_of_an_untrusted_project_starts_and_shows_nothing_of_it() {
-    for file in [File::Tools, File::Servers] {
-        let projects = pack(&places(file, true), FEW, |at, place| match by_name(at, place) {
-            forms if forms.is_empty() || at % 7 != 0 => Vec::new(),
-            _ => vec![Form::Variable, Form::InUrl],
-        });
-        let tally = run(projects, |cases| {
-            let mut project = Project::new(cases);
-            project.watch_programs();
-            project.try_console()
-        });
-        tally.hold("the console");
-    }
+    let some = |at, place: &Place| match by_name(at, place) {
+        forms if forms.is_empty() || at % 7 != 0 => Vec::new(),
+        _ => vec![Form::Variable, Form::InUrl],
+    };
+    let projects = [File::Tools, File::Servers].map(|file| pack(&places(file, true), FEW, some));
+    let tally = run(projects.concat(), |cases| {
+        let mut project = Project::new(cases);
+        project.watch_programs();
+        project.try_console()
+    });
+    tally.hold("the console");
 }

@@ -141,6 +141,11 @@ impl Project {
         while pty.expect_first_of(&["Catalogue", "[y/N]", "[no]"]) != 0 {
             pty.cleared().type_keys("n\r");
         }
+        // The entry with nothing to hide is there, on the page of its kind.
+        match self.cases[0].place.file {
+            File::Tools => pty.expect_shown("program"),
+            File::Servers => pty.type_keys("2").expect_shown("plain"),
+        };
         pty.type_keys("q");
         let (code, screen) = pty.finish();
         let mut found = planted.in_text("the console", screen.as_bytes());
@@ -208,6 +213,12 @@ fn of_entries(
         merge(&mut entry, over);
         by_name.insert(name, entry);
     }
+    // One entry that holds nothing to refer to, and always is what it says.
+    let (plain, entry) = match file {
+        File::Tools => ("program", entries::tool("command", "program", reach)),
+        File::Servers => ("plain", entries::server("http", "plain", reach)),
+    };
+    by_name.insert(plain.to_owned(), entry);
     let schema = match file {
         File::Tools => toolhost::config::schema::tools_file(&toolhost::assembly::kind_words()),
         File::Servers => toolhost::config::schema::servers_file(),
@@ -225,12 +236,7 @@ fn of_entries(
         }
         entry
     };
-    let mut list: Vec<Value> = by_name.into_iter().map(named).collect();
-    if file == File::Tools {
-        let mut program = entries::tool("command", "program", reach);
-        program["name"] = json!("program");
-        list.push(program);
-    }
+    let list: Vec<Value> = by_name.into_iter().map(named).collect();
     json!({ container: list })
 }
 
