@@ -204,6 +204,24 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
     room.toolhost(["call", "tasks-headers"]).check().exits(5);
 }
 
+/// A login belongs to the user's entry; an entry of a project with the same address is a stranger.
+#[test]
+fn a_stored_login_is_not_used_by_an_untrusted_entry_of_the_same_address() {
+    let room = Sandbox::new();
+    let server = Guarded::start(&room);
+    let users = room.path("config/toolhost/mcp.yaml");
+    std::fs::rename(room.path("work/mcp.yaml"), users).unwrap();
+    assert_eq!(log_in(&room, &[]).0, Some(0));
+    room.toolhost(["call", "tasks-headers"]).check().exits(0);
+    let before = server.heard.lock().unwrap().len();
+    let address = server.address;
+    room.file("mcp.yaml", &format!("other: {{ url: \"http://{address}/mcp\" }}\n"));
+    room.toolhost(["call", "other-headers", "--yes"]).check().exits(6);
+    room.toolhost(["list", "--server", "other"]).check().exits(6);
+    let heard = server.heard.lock().unwrap();
+    assert_eq!(heard.len(), before, "{:?}", &heard[before..]);
+}
+
 #[test]
 fn a_browser_is_started_with_the_address_and_comes_back_by_itself() {
     let room = Sandbox::new();

@@ -4,8 +4,10 @@ mod finished;
 mod fixture;
 mod pty;
 mod sandbox;
+mod witness;
 
 pub use finished::{Finished, forbidden};
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
 pub use sandbox::{Run, Sandbox};
+pub use witness::{Listener, Recorder, disguises, files_below, script};

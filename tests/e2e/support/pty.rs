@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -45,6 +46,27 @@ impl Pty {
         rows: u16,
         columns: u16,
     ) -> Self {
+        Self::start(room, program, arguments, &[], (rows, columns))
+    }
+
+    /// The binary on a whole screen, with more variables.
+    pub fn console_with(
+        room: &Sandbox,
+        variables: &[(String, String)],
+        rows: u16,
+        columns: u16,
+    ) -> Self {
+        let program = env!("CARGO_BIN_EXE_toolhost");
+        Self::start(room, program, &[], variables, (rows, columns))
+    }
+
+    fn start(
+        room: &Sandbox,
+        program: &str,
+        arguments: &[&str],
+        variables: &[(String, String)],
+        (rows, columns): (u16, u16),
+    ) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -58,11 +80,13 @@ impl Pty {
         };
         // `setsid --ctty` gives a session and a controlling terminal without unsafe code here.
         let child = Command::new("setsid")
-            .args(["--ctty", program])
+            .arg("--ctty")
+            .args(room.as_user(Path::new(program)))
             .args(arguments)
             .env_clear()
             .envs(room.environment())
             .env("TERM", "xterm-256color")
+            .envs(variables.iter().cloned())
             .current_dir(room.path("work"))
             .stdin(end())
             .stdout(end())
@@ -196,6 +220,45 @@ impl Pty {
     pub fn type_keys(&mut self, keys: &str) -> &mut Self {
         self.master.write_all(keys.as_bytes()).unwrap();
         self
+    }
+
+    /// Waits until one of these texts was written; which one.
+    #[track_caller]
+    pub fn expect_first_of(&mut self, texts: &[&str]) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = texts.iter().position(|text| self.screen.contains(text)) {
+                return found;
+            }
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.take(&bytes),
+                Err(reason) => panic!("{texts:?}: none appears ({reason}):\n{}", self.screen),
+            }
+        }
+    }
+
+    /// Waits until anything at all appears.
+    #[track_caller]
+    pub fn expect_more(&mut self) -> &mut Self {
+        match self.output.recv_timeout(PATIENCE) {
+            Ok(bytes) => self.take(&bytes),
+            Err(reason) => panic!("nothing more appears ({reason}):\n{}", self.screen),
+        }
+        self
+    }
+
+    /// Waits for the end, and types these keys if some text appears before it.
+    #[track_caller]
+    pub fn finish_with(mut self, text: &str, keys: &str) -> (Option<i32>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.screen.contains(text) {
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.take(&bytes),
+                Err(_) => return self.finish(),
+            }
+        }
+        self.type_keys(keys);
+        self.finish()
     }
 
     /// Waits for the end; the exit code and all that was on the screen.

@@ -25,7 +25,12 @@ const DRAIN: Duration = Duration::from_secs(3);
 pub struct Sandbox {
     root: tempfile::TempDir,
     servers: RefCell<String>,
+    /// Whether what runs here gives up the rights of root first.
+    is_ordinary: bool,
 }
+
+/// Whom an ordinary user's room belongs to when the tests run as root: "nobody".
+const ORDINARY: u32 = 65534;
 
 impl Sandbox {
     /// An empty room.
@@ -33,11 +38,36 @@ impl Sandbox {
         let room = Self {
             root: tempfile::Builder::new().prefix("toolhost-e2e-").tempdir().unwrap(),
             servers: RefCell::new("mcp_servers:\n".to_owned()),
+            is_ordinary: false,
         };
         for directory in ["home", "work", "config/toolhost", "state", "cache", "data", "run"] {
             std::fs::create_dir_all(room.path(directory)).unwrap();
         }
         room
+    }
+
+    /// An empty room of an ordinary user: for what depends on who owns a file and who may write
+    /// to it, which root is not asked about. Needs `setpriv` when the tests run as root.
+    pub fn ordinary() -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        let mut room = Self::new();
+        room.is_ordinary = is_root;
+        room
+    }
+
+    /// The command line that runs a program as the user of this room.
+    pub fn as_user(&self, program: &Path) -> Vec<std::ffi::OsString> {
+        let mut line = Vec::new();
+        if self.is_ordinary {
+            for path in tree(self.root.path()) {
+                std::os::unix::fs::lchown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+            }
+            let id = ORDINARY.to_string();
+            let words = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+            line.extend(words.map(Into::into));
+        }
+        line.push(program.into());
+        line
     }
 
     /// A path inside the room.
@@ -160,6 +190,19 @@ impl Drop for Sandbox {
     }
 }
 
+/// A directory and everything below it, links not followed.
+fn tree(directory: &Path) -> Vec<PathBuf> {
+    let mut found = vec![directory.to_path_buf()];
+    let mut at = 0;
+    while let Some(path) = found.get(at).cloned() {
+        at += 1;
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()));
+        }
+    }
+    found
+}
+
 /// Processes whose environment or working directory names the room.
 fn inhabitants(room: &Path) -> Vec<(Pid, String)> {
     let marker = room.as_os_str().as_encoded_bytes();
@@ -230,8 +273,10 @@ impl<'a> Run<'a> {
 
     /// Starts it.
     pub fn start(self) -> Running<'a> {
-        let mut command = Command::new(&self.program);
+        let line = self.room.as_user(&self.program);
+        let mut command = Command::new(&line[0]);
         command
+            .args(&line[1..])
             .args(&self.arguments)
             .env_clear()
             .envs(&self.environment)

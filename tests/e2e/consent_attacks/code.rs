@@ -1,0 +1,224 @@
+//! Code that a project starts: whatever was shown is what runs, or it is asked about again.
+
+use super::{asks_for_consent, run, trust};
+use crate::support::{Finished, Recorder, Sandbox, script};
+
+#[test]
+fn the_question_names_the_program_that_the_entrys_own_path_finds() {
+    let room = Sandbox::ordinary();
+    let own = room.path("work/bin/git");
+    script(&own, "#!/bin/sh\necho projects-own\n");
+    let entry = format!(
+        "{{ name: g, command: [git, --version], env: {{ PATH: '{}:/usr/bin' }} }}",
+        room.path("work/bin").display()
+    );
+    room.file("tools.yaml", &format!("tools: [{entry}]\n"));
+    let shown = run(&room, &["trust"]).check();
+    let said = shown.exits(6).out() + &shown.err();
+    assert!(said.contains(&own.display().to_string()), "{shown}");
+    assert!(!said.contains("/usr/bin/git"), "the system's git was named\n{shown}");
+    trust(&room);
+    assert_eq!(run(&room, &["call", "g"]).check().exits(0).out(), "projects-own\n");
+    // It is code of the project, so another program there is another question.
+    script(&own, "#!/bin/sh\necho something-else\n");
+    asks_for_consent(&run(&room, &["call", "g"]).check());
+}
+
+/// How a project starts code of its own, and the file that is this code.
+fn started() -> Vec<(&'static str, String, &'static str)> {
+    let shell = "#!/bin/sh\necho RESULT\n";
+    let python = "print('RESULT')\n";
+    vec![
+        ("{ name: t, command: [./run] }", "run".to_owned(), shell),
+        ("{ name: t, command: [sh, s.sh] }", "s.sh".to_owned(), shell),
+        ("{ name: t, command: [sh, -e, ./s] }", "s".to_owned(), shell),
+        ("{ name: t, command: [python3, s.py] }", "s.py".to_owned(), python),
+        ("{ name: t, command: [python3, -m, pkg.mod] }", "pkg/mod.py".to_owned(), python),
+        ("{ name: t, command: [env, ./run] }", "run".to_owned(), shell),
+        ("{ name: t, command: [sh, s.sh], cwd: sub }", "sub/s.sh".to_owned(), shell),
+        ("{ name: t, command: [sh, ../work/linked] }", "real".to_owned(), shell),
+    ]
+}
+
+fn with_script(entry: &str, file: &str, text: &str) -> Sandbox {
+    let room = Sandbox::ordinary();
+    room.file("tools.yaml", &format!("tools: [{entry}]\n"));
+    script(&room.path("work").join(file), &text.replace("RESULT", "as-shown"));
+    if entry.contains("linked") {
+        std::os::unix::fs::symlink("real", room.path("work/linked")).unwrap();
+    }
+    room
+}
+
+#[test]
+fn an_edited_script_is_asked_about_again() {
+    let mut ran = Vec::new();
+    for (entry, file, text) in started() {
+        let room = with_script(entry, &file, text);
+        trust(&room);
+        let before = run(&room, &["call", "t"]).check();
+        assert_eq!(before.exits(0).out(), "as-shown\n", "{entry}");
+        script(&room.path("work").join(&file), &text.replace("RESULT", "edited"));
+        let after = run(&room, &["call", "t"]).check();
+        if after.out().contains("edited") || after.code != Some(6) {
+            ran.push(format!("{entry}: exit {:?}", after.code));
+        }
+        // What it was before needs no new answer.
+        script(&room.path("work").join(&file), &text.replace("RESULT", "as-shown"));
+        run(&room, &["call", "t"]).check().exits(0);
+    }
+    assert!(ran.is_empty(), "{}", ran.join("\n"));
+}
+
+#[test]
+fn an_edited_script_of_a_server_is_asked_about_again() {
+    let room = Sandbox::ordinary();
+    let recorder = Recorder::new(&room);
+    room.file(
+        "mcp.yaml",
+        "mcp_servers: { s: { command: sh, args: [./serve.sh], start_timeout: 2s } }\n",
+    );
+    script(&room.path("work/serve.sh"), "#!/bin/sh\nexit 0\n");
+    trust(&room);
+    let edited = format!("#!/bin/sh\nexec '{}' edited\n", recorder.program.display());
+    script(&room.path("work/serve.sh"), &edited);
+    for words in [&["call", "s-echo"][..], &["list"], &["servers"], &["trace", "s"]] {
+        let finished = run(&room, words).check();
+        assert!(recorder.starts().is_empty(), "the edited script ran\n{finished}");
+    }
+    asks_for_consent(&run(&room, &["call", "s-echo"]).check());
+}
+
+#[test]
+fn a_document_and_a_variables_file_belong_to_what_was_shown() {
+    let room = Sandbox::ordinary();
+    room.file("schema.json", r#"{ "type": "object" }"#).file(
+        "tools.yaml",
+        "tools: [{ name: t, command: [echo, hi], parameters_schema: { $ref: ./schema.json } }]\n",
+    );
+    trust(&room);
+    run(&room, &["call", "t"]).check().exits(0);
+    room.file("schema.json", r#"{ "type": "object", "properties": { "x": { "default": "y" } } }"#);
+    asks_for_consent(&run(&room, &["call", "t"]).check());
+
+    let room = Sandbox::ordinary();
+    let entry = r#"{"servers": {"s": {"command": "true", "envFile": "${workspaceFolder}/vars"}}}"#;
+    room.file(".vscode/mcp.json", entry).file("vars", "A=b\n");
+    trust(&room);
+    room.file("vars", "A=b\nLD_PRELOAD=/tmp/x.so\n");
+    asks_for_consent(&run(&room, &["call", "s-echo"]).check());
+    let shown = run(&room, &["trust"]).check();
+    assert!((shown.out() + &shown.err()).contains("LD_PRELOAD"), "{shown}");
+}
+
+#[test]
+fn a_renamed_entry_is_asked_about_again() {
+    let room = Sandbox::ordinary();
+    let named = |name: &str| {
+        room.file("tools.yaml", &format!("tools: [{{ name: {name}, command: [echo, hi] }}]\n"))
+    };
+    named("harmless");
+    trust(&room);
+    run(&room, &["call", "harmless"]).check().exits(0);
+    named("other");
+    asks_for_consent(&run(&room, &["call", "other"]).check());
+}
+
+/// Variables of a call come from the command line, which other programs write: they may not choose
+/// code.
+#[test]
+fn context_sets_only_variables_that_the_entry_declares() {
+    let room = Sandbox::ordinary();
+    room.file("mod.py", "import os\ndef f():\n    return dict(os.environ)\n").file(
+        "tools.yaml",
+        "tools:
+  - { name: shell, command: [bash, -c, 'ls; echo $TICKET'], context_env: [TICKET] }
+  - { name: python, module: mod, function: f, context_env: [TICKET] }
+",
+    );
+    trust(&room);
+    for name in ["shell", "python"] {
+        for variable in [
+            "BASH_FUNC_ls%%=() { echo planted; }",
+            "PYTHONUSERBASE=/tmp/x",
+            "BASH_ENV=/tmp/x",
+            "LD_PRELOAD=/tmp/x",
+            "PATH=/tmp",
+            "OTHER=x",
+            "GIT_SSH=/tmp/x",
+        ] {
+            let finished = run(&room, &["call", name, "--context", variable]).check();
+            assert!(!finished.out().contains("planted"), "{finished}");
+            assert_eq!(finished.code, Some(2), "{variable}\n{finished}");
+        }
+        let allowed = ["call", name, "--context", "TICKET=t-1", "--context", "TOOLHOST_X=1"];
+        let finished = run(&room, &allowed).check();
+        assert!(finished.exits(0).out().contains("t-1"), "{finished}");
+    }
+    // A name that decides which code runs cannot be declared.
+    let text = "tools: [{ name: t, command: [env], context_env: [LD_PRELOAD] }]\n";
+    room.file("tools.yaml", text);
+    run(&room, &["trust", "--yes"]).check();
+    let finished = run(&room, &["call", "t", "--context", "LD_PRELOAD=/tmp/x"]).check();
+    assert_ne!(finished.code, Some(0), "{finished}");
+}
+
+fn nested(room: &Sandbox, more: &[&str]) -> Finished {
+    run(room, &[&["call", "chain"], more].concat()).check()
+}
+
+#[test]
+fn yes_approves_the_call_it_was_given_with_and_none_inside_it() {
+    let room = Sandbox::ordinary();
+    let recorder = Recorder::new(&room);
+    room.file(
+        "tools.yaml",
+        &format!(
+            "tools:
+  - {{ name: deploy, command: ['{}'], requires_approval: true }}
+  - {{ name: chain, steps: [{{ id: a, tool: deploy }}] }}
+",
+            recorder.program.display()
+        ),
+    );
+    trust(&room);
+    nested(&room, &["--yes"]).exits(6);
+    assert!(recorder.starts().is_empty());
+    nested(&room, &["--yes-nested"]).exits_one_of(&[0, 6]);
+    nested(&room, &["--yes", "--yes-nested"]).exits(0);
+    assert!(!recorder.starts().is_empty());
+}
+
+/// What was checked when the files were read may have been changed by an earlier step.
+#[test]
+fn code_is_compared_again_just_before_it_starts() {
+    for (late, file, text) in [
+        ("{ name: late, module: mod, function: f }", "mod.py", "def f():\n    open('RAN', 'w')\n"),
+        ("{ name: late, command: [./late.sh] }", "late.sh", "#!/bin/sh\ntouch RAN\n"),
+    ] {
+        let room = Sandbox::ordinary();
+        let ran = room.path("run/ran");
+        let write = |text: &str| script(&room.path("work").join(file), text);
+        write(if file == "mod.py" { "def f():\n    return 1\n" } else { "#!/bin/sh\nexit 0\n" });
+        std::fs::write(room.path("run/new"), text.replace("RAN", &ran.display().to_string()))
+            .unwrap();
+        room.file(
+            "edit.sh",
+            &format!("#!/bin/sh\ncat '{}' > {file}\n", room.path("run/new").display()),
+        );
+        room.file(
+            "tools.yaml",
+            &format!(
+                "tools:
+  - {{ name: early, command: [sh, ./edit.sh], cwd: . }}
+  - {late}
+  - {{ name: chain, steps: [{{ id: a, tool: early }}, {{ id: b, tool: late }}] }}
+"
+            ),
+        );
+        trust(&room);
+        let finished = run(&room, &["call", "chain", "--yes"]).check();
+        assert!(!ran.exists(), "the code that replaced the trusted one ran\n{finished}");
+        assert_ne!(finished.code, Some(0), "{late}\n{finished}");
+    }
+}
