@@ -39,8 +39,7 @@ impl UntrustedProvider {
     }
 
     fn refusal(&self) -> Fault {
-        let fault = self.entry.refusal();
-        if self.is_server() { fault.server(&self.entry.name) } else { fault }
+        self.entry.refusal()
     }
 
     fn is_server(&self) -> bool {

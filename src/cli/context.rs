@@ -393,6 +393,7 @@ mod tests {
             definitions: Vec::new(),
             effects: Vec::new(),
             allowed_by: String::new(),
+            has_changed: false,
             place: Place { file: Arc::default(), line: 1, column: 1, text: Arc::from("") },
         }
     }

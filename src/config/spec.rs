@@ -117,6 +117,8 @@ pub struct UntrustedEntry {
     pub effects: Vec<String>,
     /// The command that allows it.
     pub allowed_by: String,
+    /// Whether the project was trusted before it became what it is.
+    pub has_changed: bool,
     /// Where it stands.
     pub place: Place,
 }
@@ -124,7 +126,16 @@ pub struct UntrustedEntry {
 impl UntrustedEntry {
     /// The refusal of everything that would make it act.
     pub fn refusal(&self) -> Fault {
-        Fault::denied(format!("'{}' is not trusted yet", self.name))
+        let why = if self.has_changed {
+            "not trusted any more: its project changed"
+        } else {
+            "not trusted yet"
+        };
+        let fault = match self.role {
+            FileRole::Servers => Fault::denied(why).server(&self.name),
+            FileRole::Tools => Fault::denied(format!("'{}' is {why}", self.name)),
+        };
+        fault
             .place(self.place.clone())
             .details(self.effects.iter().cloned())
             .hint(format!("see what it would do and allow it: {}", self.allowed_by))

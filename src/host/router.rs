@@ -294,7 +294,7 @@ impl ToolHost {
     fn out_of_service(&self, name: &str) -> Option<Fault> {
         let entry = self.disabled.iter().find(|entry| {
             entry.name == name
-                || (entry.role == FileRole::Servers
+                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
                     && naming::after_component(name, &entry.name).is_some())
         })?;
         Some(broken(entry))

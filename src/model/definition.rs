@@ -275,7 +275,10 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// Takes the tool out of service, saying why.
     pub fn withdraw(&mut self, reason: Fault) {
-        self.status = ToolStatus::Unavailable;
+        // What nobody agreed to yet stays that, whatever else is wrong with it.
+        if self.status != ToolStatus::Untrusted {
+            self.status = ToolStatus::Unavailable;
+        }
         self.unavailable = Some(reason);
     }
 

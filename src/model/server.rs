@@ -41,6 +41,14 @@ pub enum ServerState {
 }
 
 impl ServerState {
+    /// Why nothing can be had from it, when that is so.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Failed(fault) | Self::Untrusted(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
     /// The word used in output.
     pub fn as_str(&self) -> &'static str {
         match self {

@@ -139,7 +139,11 @@ async fn follow(host: &ToolHost, name: &[String], viewer: &Viewer, context: &Con
             return Err(Stop::ReaderGone);
         }
         let gone = host.servers().into_iter().find_map(|server| match server.state {
-            ServerState::Failed(fault) if name.contains(&server.name) => Some(fault),
+            ServerState::Failed(fault) | ServerState::Untrusted(fault)
+                if name.contains(&server.name) =>
+            {
+                Some(fault)
+            }
             _ => None,
         });
         if let Some(fault) = gone {

@@ -71,7 +71,7 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
             count(server.resources),
             count(server.prompts),
         ]);
-        if let ServerState::Failed(fault) = &server.state {
+        if let Some(fault) = server.state.fault() {
             table.below(
                 Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
                     .then(Label::Plain, fault.message()),
@@ -105,7 +105,7 @@ const WORTH_TELLING: Duration = Duration::from_secs(5);
 const TAIL: usize = 5;
 
 fn is_failed(server: &ServerStatus) -> bool {
-    matches!(server.state, ServerState::Failed(_))
+    server.state.fault().is_some()
 }
 
 fn restarts(server: &ServerStatus) -> Option<u32> {
@@ -134,10 +134,7 @@ fn last(lines: &[String], count: usize) -> &[String] {
 
 /// A server in JSON.
 pub fn json(server: &ServerStatus) -> Value {
-    let error = match &server.state {
-        ServerState::Failed(fault) => Some(fault::object(fault)),
-        _ => None,
-    };
+    let error = server.state.fault().map(fault::object);
     let last_error = server.last_error.as_ref().map(|past| {
         json!({ "time": rfc3339(past.at.as_secs_f64()), "error": fault::object(&past.fault) })
     });
@@ -198,7 +195,7 @@ pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usiz
         page.gap();
         page.paragraph(Label::Plain, 2, description, width);
     }
-    if let ServerState::Failed(fault) = &server.state {
+    if let Some(fault) = server.state.fault() {
         page.heading("Failure");
         page.paragraph(Label::Error, 2, fault.message(), width);
         for line in fault.detail_lines() {
@@ -252,7 +249,9 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     let mut fact = |key: &str, value: Option<String>| {
         page.fact(key, Label::Plain, &value.unwrap_or_default(), width);
     };
-    fact("transport", Some(format!("{}, {}", server.transport, server.endpoint)));
+    // Of a server that is not trusted nothing is known but what its entry says.
+    let is_known = !server.transport.is_empty();
+    fact("transport", is_known.then(|| format!("{}, {}", server.transport, server.endpoint)));
     for (index, line) in server.confinement.iter().enumerate() {
         fact(if index == 0 { "sandbox" } else { "" }, Some(line.clone()));
     }
@@ -306,13 +305,7 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
 
 /// What asking servers for a sign of life failed with, when it did.
 pub fn verdict(servers: &[ServerStatus]) -> Option<Fault> {
-    let faults: Vec<&Fault> = servers
-        .iter()
-        .filter_map(|server| match &server.state {
-            ServerState::Failed(fault) => Some(fault),
-            _ => None,
-        })
-        .collect();
+    let faults: Vec<&Fault> = servers.iter().filter_map(|s| s.state.fault()).collect();
     if faults.is_empty() {
         return None;
     }

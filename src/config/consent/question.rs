@@ -208,6 +208,10 @@ pub(super) fn entry_lines(
         });
     }
     for (reference, places) in references {
+        // Where programs and the home are is nothing that is given away.
+        if matches!(reference.as_str(), "${PATH}" | "${HOME}" | "${TOOLHOST}") {
+            continue;
+        }
         parts.push(format!("uses {reference} in {}", places.join(", ")));
     }
     let mut lines =

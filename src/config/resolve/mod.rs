@@ -121,11 +121,12 @@ impl<'a> Gathered<'a> {
         self.configuration.untrusted.push(entry);
     }
 
-    /// What an entry that may not act yet would do, and the command that allows it.
-    fn refusal_words(&self, name: &str) -> (Vec<String>, String) {
+    /// What an entry that may not act yet would do, the command that allows it, and whether its
+    /// project was trusted before.
+    fn refusal_words(&self, name: &str) -> (Vec<String>, String, bool) {
         match &self.consent.request {
-            Some(request) => (request.entry(name), request.command()),
-            None => (Vec::new(), "toolhost trust".to_owned()),
+            Some(request) => (request.entry(name), request.command(), request.previous.is_some()),
+            None => (Vec::new(), "toolhost trust".to_owned(), false),
         }
     }
 

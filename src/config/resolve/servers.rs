@@ -157,7 +157,7 @@ fn untrusted(
         tool.status = ToolStatus::Untrusted;
     }
     if gathered.settle(name, FileRole::Servers, findings) {
-        let (effects, allowed_by) = gathered.refusal_words(name);
+        let (effects, allowed_by, has_changed) = gathered.refusal_words(name);
         gathered.untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Servers,
@@ -166,6 +166,7 @@ fn untrusted(
             definitions,
             effects,
             allowed_by,
+            has_changed,
             place,
         });
     } else {

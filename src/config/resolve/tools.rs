@@ -114,7 +114,7 @@ fn untrusted(
         definition::resolve(entry, plain, source, words.key, words.keys, file, &mut findings);
     definition.status = ToolStatus::Untrusted;
     if gathered.settle(name, FileRole::Tools, findings) {
-        let (effects, allowed_by) = gathered.refusal_words(name);
+        let (effects, allowed_by, has_changed) = gathered.refusal_words(name);
         gathered.untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Tools,
@@ -123,6 +123,7 @@ fn untrusted(
             definitions: vec![definition],
             effects,
             allowed_by,
+            has_changed,
             place: entry.place(),
         });
     }

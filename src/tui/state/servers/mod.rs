@@ -200,7 +200,7 @@ impl Servers {
     /// Why a server is out of service, if it is.
     pub fn fault<'a>(&'a self, server: &'a ServerStatus) -> Option<&'a Fault> {
         match &server.state {
-            ServerState::Failed(fault) => Some(fault),
+            ServerState::Failed(fault) | ServerState::Untrusted(fault) => Some(fault),
             _ => self.faults.get(&server.name),
         }
     }
