@@ -476,6 +476,7 @@ mod tests {
             defaults: None,
             scopes: std::sync::Arc::default(),
             trust: ask(name),
+            sealed_code: None,
         }
     }
 

@@ -170,6 +170,10 @@ pub struct ToolSpec {
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// Whether it may start things.
     pub trust: Trust,
+    /// The code that was trusted, for kinds that compare it when it is loaded: absolute paths with
+    /// links resolved, and the SHA-256 of each file in lower-case hexadecimal. `None` when the code
+    /// is not bound, as for the user's own files and for those who write the code they trust.
+    pub sealed_code: Option<Arc<BTreeMap<PathBuf, String>>>,
 }
 
 /// Whether an entry may start things.

@@ -139,6 +139,7 @@ fn resolve(
         defaults: file.defaults.clone(),
         scopes: Arc::clone(&file.scopes),
         trust,
+        sealed_code: None,
     }
 }
 

@@ -49,6 +49,7 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
         defaults: None,
         scopes: Arc::default(),
         trust: Trust::Trusted,
+        sealed_code: None,
     }
 }
 

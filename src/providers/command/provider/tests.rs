@@ -64,6 +64,7 @@ impl Bench {
             defaults: None,
             scopes: Arc::default(),
             trust,
+            sealed_code: None,
         };
         Self { dir, spec }
     }
