@@ -73,18 +73,27 @@ fn unwrapped(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
     behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
 }
 
-/// Lines about the interpreter of an entry, for a person who is asked to trust it.
-pub(super) fn lines(entry: &Node, root: &Path, site: &Site<'_>) -> Vec<String> {
+/// The interpreter of an entry that was not read yet.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn of_node(entry: &Node, root: &Path, site: &Site<'_>) -> Result<PathBuf, ResolveError> {
     let named = entry.get("python").and_then(|node| node.as_text().ok());
     let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
     let path = set("PATH").or_else(|| site.environment.var("PATH"));
     let passed = entry.get("env_keys").and_then(|node| node.as_texts().ok()).unwrap_or_default();
     let passed = passed.iter().any(|name| name == PYENV_VERSION);
     let version = version(set(PYENV_VERSION), passed, site.environment);
-    let Ok(found) = locate(named, root, site.base_dir, path.as_deref()) else {
+    let found = locate(named, root, site.base_dir, path.as_deref())?;
+    Ok(unwrapped(found, root, version.as_deref()))
+}
+
+/// Lines about the interpreter of an entry, for a person who is asked to trust it.
+pub(super) fn lines(entry: &Node, root: &Path, site: &Site<'_>) -> Vec<String> {
+    let Ok(found) = of_node(entry, root, site) else {
+        let named = entry.get("python").and_then(|node| node.as_text().ok());
         return vec![format!("interpreter: {}, which is nowhere", named.unwrap_or("python3"))];
     };
-    let found = unwrapped(found, root, version.as_deref());
     let real = found.canonicalize().unwrap_or_else(|_| found.clone());
     let mut lines = vec![if real == found {
         format!("interpreter: {}", found.display())
