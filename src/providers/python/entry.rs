@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use super::sealed::SealedCode;
 use super::workers::Key;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
@@ -51,6 +52,8 @@ pub(super) struct Entry {
     pub(super) by_session: bool,
     /// What its worker is confined to.
     pub(super) sandbox: Option<Sandbox>,
+    /// The code it may run, when that is bound to what a person trusted.
+    pub(super) sealed: Option<SealedCode>,
     /// Whether it may start an interpreter.
     pub(super) trust: Trust,
     /// What its worker is made for, once that was found out.
@@ -88,17 +91,22 @@ pub(super) fn read(
     let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
     let has_schema =
         schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
+    let root = root(entry, &spec.base_dir);
+    let sealed = spec.sealed_code.as_ref().map(|files| {
+        SealedCode::new(Arc::clone(files), &root, &spec.base_dir, python.as_deref(), &env)
+    });
     Ok(Entry {
         module,
         target,
         python,
-        root: root(entry, &spec.base_dir),
+        root,
         base_dir: spec.base_dir.clone(),
         env,
         env_keys,
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
         sandbox,
+        sealed,
         trust: spec.trust.clone(),
         key: OnceLock::new(),
     })
