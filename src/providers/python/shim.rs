@@ -18,7 +18,7 @@ const DESCRIBE: &str = include_str!("shim/describe.py");
 const GUARD: &str = include_str!("shim/guard.py");
 
 /// The first line a worker reads; `guard` says which code it may load, when that is bound.
-pub(super) fn setup(root: &Path, guard: Option<Value>) -> Vec<u8> {
+pub(super) fn setup(root: &Path, guard: Option<&Value>) -> Vec<u8> {
     let mut parts = json!({ "main": MAIN, "values": VALUES, "hints": HINTS, "describe": DESCRIBE });
     if guard.is_some() {
         parts["guard"] = GUARD.into();

@@ -133,7 +133,7 @@ impl Workers {
         };
         let confinement = key.confinement.as_ref();
         let guard = key.sealed.as_ref().map(|sealed| sealed.guard(&key.interpreter, &key.env));
-        let setup = shim::setup(&key.root, guard);
+        let setup = shim::setup(&key.root, guard.as_ref());
         match Worker::start(&program, confinement, setup, self.events.clone()).await {
             Ok(worker) => {
                 let worker = Arc::new(worker);

@@ -92,7 +92,7 @@ fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooM
     for path in &names {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let (stem, _) = name.split_once('.').unwrap_or((name, ""));
-        if name.ends_with(".pth") {
+        if path.extension().is_some_and(|end| end == "pth") {
             found.file(path)?;
             for added in added_by(place, &text(path)) {
                 found.directory(&added)?;

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::*;
+use crate::config::environment::{Environment as _, ProcessEnvironment};
 use crate::model::FaultKind;
 use crate::providers::bench::Bench;
 use crate::providers::python;
@@ -60,7 +61,9 @@ fn everything_that_can_be_imported_is_listed_and_nothing_else() {
         "node_modules/x.py",
     ];
     let files = listed(TOOL, |dir| {
-        names.iter().for_each(|name| write(dir, name, ""));
+        for name in names {
+            write(dir, name, "");
+        }
         write(dir, ".real/linked.py", "");
         symlink("../.real/linked.py", dir.join("pack/alias.py")).unwrap();
         symlink("../pack", dir.join("pack/again")).unwrap();
@@ -155,7 +158,6 @@ const UNPRIVILEGED: &str = "TOOLHOST_TEST_UNPRIVILEGED";
 const NOBODY: u32 = 65534;
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
 fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
     if !rustix::process::geteuid().is_root() {
         eprintln!(
@@ -186,7 +188,7 @@ fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
 /// Runs as part of the test above; by itself it has nothing to look at.
 #[tokio::test]
 async fn in_the_eyes_of_an_ordinary_user() {
-    let Some(dir) = std::env::var_os(UNPRIVILEGED).map(PathBuf::from) else { return };
+    let Some(dir) = ProcessEnvironment.var(UNPRIVILEGED).map(PathBuf::from) else { return };
     assert!(!rustix::process::geteuid().is_root());
     let system = of_the_system().unwrap();
     assert!(only_root_writes(&system) && only_root_writes(Path::new("/usr/bin/python3")));

@@ -59,11 +59,11 @@ async fn an_environment_works_with_its_code_bound() {
 async fn what_was_put_into_an_environment_does_not_run() {
     let in_packages = |name: &'static str| move |dir: &Path| write(&packages(dir), name, CANARY);
     let pth = |dir: &Path| {
-        write(&packages(dir), "new.pth", "import os; open(os.environ['CANARY'], 'w')\n")
+        write(&packages(dir), "new.pth", "import os; open(os.environ['CANARY'], 'w')\n");
     };
     attack("a new .pth", "/new.pth' is not part", environment, pth).await;
     let pth = |dir: &Path| {
-        write(&packages(dir), "early.pth", "import os; open(os.environ['CANARY'], 'w')\n")
+        write(&packages(dir), "early.pth", "import os; open(os.environ['CANARY'], 'w')\n");
     };
     attack("a changed .pth", "/early.pth' changed", environment, pth).await;
     let early = in_packages("early.py");

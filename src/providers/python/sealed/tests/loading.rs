@@ -1,6 +1,7 @@
 //! Modules below the root.
 
 use super::*;
+use crate::config::environment::{Environment as _, ProcessEnvironment};
 
 const RUN: &str = "def run():\n    import helper\n    return helper.value\n";
 
@@ -95,7 +96,6 @@ async fn a_confined_worker_compares_code_too() {
     assert_denied(call(&bench).await, "/helper.py' changed", "a sibling");
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
 fn skipped(fault: &Fault) {
     eprintln!("\n*** SKIPPED: nothing is confined here: {fault:?} ***\n");
 }
@@ -240,7 +240,7 @@ fn everything(dir: &Path) {
 
 /// The interpreters of this machine that pyenv or the system has, beside the usual one.
 fn interpreters() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = ProcessEnvironment.var("HOME").map(PathBuf::from).unwrap_or_default();
     let versions = std::fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
     let is_known = |path: &PathBuf| {
         let version = path.file_name().unwrap().to_str().unwrap().to_owned();
