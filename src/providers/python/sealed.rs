@@ -129,7 +129,6 @@ impl SealedCode {
             "files": files,
             "path": path,
             "own_path": own_path,
-            "own_packages": environment.as_ref().is_none_or(PackageEnvironment::is_virtual),
             "recorded_packages": packages.map(|place| text(&place)).collect::<Vec<_>>(),
         })
     }

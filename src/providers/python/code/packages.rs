@@ -17,7 +17,6 @@ const LARGEST: u64 = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers::python) struct PackageEnvironment {
     prefix: PathBuf,
-    is_virtual: bool,
 }
 
 impl PackageEnvironment {
@@ -34,12 +33,7 @@ impl PackageEnvironment {
                     || real.iter().zip(real_place).any(|(real, place)| real.starts_with(place))
             })
         };
-        (is_virtual || is_inside()).then_some(Self { prefix, is_virtual })
-    }
-
-    /// Whether packages come from the user's own Python too.
-    pub(in crate::providers::python) fn is_virtual(&self) -> bool {
-        self.is_virtual
+        (is_virtual || is_inside()).then_some(Self { prefix })
     }
 
     /// The directories its packages are in, links resolved.

@@ -45,14 +45,18 @@ class Guard:
         self.places += [os.path.realpath(place) for place in told["path"]]
         # With -E and -S this is the standard library and nothing else.
         self.library = [os.path.abspath(place) for place in sys.path]
-        self.packages = []
-        if told["own_packages"]:
-            self.packages += site.getsitepackages([sys.base_prefix, sys.base_exec_prefix])
-            if not sys.flags.no_user_site:
-                self.packages.append(site.getusersitepackages())
+        own = site.getsitepackages([sys.base_prefix, sys.base_exec_prefix])
+        if not sys.flags.no_user_site:
+            own.append(site.getusersitepackages())
+        # A Python that is part of the project is not the user's own, whatever started it.
+        self.packages = [place for place in own if not self.is_of_project(place)]
         self.own_path = [os.path.realpath(place) for place in told["own_path"]]
         self.recorded_packages = told["recorded_packages"]
         self.records = None
+
+    def is_of_project(self, path):
+        real = os.path.realpath(path)
+        return any(below(real, place) for place in self.places)
 
     def is_own(self, path, real):
         """Whether a file belongs to the user's own Python. Links in there are the user's, too."""
@@ -90,7 +94,7 @@ class Guard:
         if path in self.files:
             self.refuse("'%s' changed since it was trusted" % path, LOOK)
         hint = LOOK
-        if not any(below(path, place) for place in self.places):
+        if not self.is_of_project(path):
             hint = ("modules of a trusted project come from its root, from PYTHONPATH in 'env' and "
                     "from its virtual environment; " + LOOK)
         self.refuse("'%s' is not part of what was trusted" % path, hint)
