@@ -68,10 +68,21 @@ impl Bench {
         yaml: &str,
         prepare: impl FnOnce(&Path, &mut FixedEnvironment),
     ) -> Self {
+        Self::adjusted(kind, yaml, prepare, |_, _| {})
+    }
+
+    /// As [`Bench::prepared`], and `adjust` changes what the compiler made of the entries.
+    pub(crate) fn adjusted(
+        kind: &Kind,
+        yaml: &str,
+        prepare: impl FnOnce(&Path, &mut FixedEnvironment),
+        adjust: impl FnOnce(&mut [ToolSpec], &FixedEnvironment),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut environment = environment(dir.path());
         prepare(dir.path(), &mut environment);
-        let (specs, mut problems, scopes) = load_in(dir.path(), kind.words, yaml, &environment);
+        let (mut specs, mut problems, scopes) = load_in(dir.path(), kind.words, yaml, &environment);
+        adjust(&mut specs, &environment);
         let events = Arc::new(Mutex::new(Vec::new()));
         let specs: Vec<&ToolSpec> = specs.iter().collect();
         let context = KindContext {

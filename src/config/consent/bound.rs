@@ -33,6 +33,13 @@ impl BoundFile {
         if is_system(&resolved, root) {
             return resolved.is_file().then_some(Self { resolved, sha256: None });
         }
+        Self::by_content(path)
+    }
+
+    /// What stands at `path` now, by its content wherever it lies; `None` when there is no regular
+    /// file.
+    pub(super) fn by_content(path: &Path) -> Option<Self> {
+        let resolved = path.canonicalize().ok()?;
         let sha256 = hash_file(&resolved)?;
         Some(Self { resolved, sha256: Some(sha256) })
     }
@@ -137,6 +144,12 @@ impl Seal {
         manifest: Arc<BTreeMap<PathBuf, String>>,
     ) -> Self {
         Self(Some(Arc::new(Bound { root, author, files, program, manifest })))
+    }
+
+    /// A seal over the code that an interpreter loads by itself, and nothing else.
+    #[cfg(test)]
+    pub(crate) fn of_code(manifest: Arc<BTreeMap<PathBuf, String>>) -> Self {
+        Self::new(PathBuf::from("/nowhere"), false, Vec::new(), None, manifest)
     }
 
     /// Compares what would run now with what was trusted.

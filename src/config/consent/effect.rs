@@ -94,17 +94,12 @@ impl<'a> Site<'a> {
         self.environment.cwd()
     }
 
-    /// Where a program of this name is found, by the `PATH` that the entry sets or the user's own.
-    pub fn find(&self, program: &str, path: Option<&str>, from: &Path) -> Option<PathBuf> {
-        let path = match path {
-            Some(written) => local::resolve(written, self.environment).known()?,
-            None => self.environment.var("PATH")?,
-        };
-        crate::util::process::resolve(program, Some(&path), from).ok()
-    }
-
-    /// Toolhost's own state directory, which entries may use without naming it.
-    pub fn state_dir(&self) -> Option<PathBuf> {
-        self.environment.state_dir()
+    /// The directories that programs are looked for in: those of the `PATH` that an entry sets, as
+    /// it writes them, or the user's own. `None` when another variable decides them.
+    pub fn search_path(&self, written: Option<&str>) -> Option<String> {
+        match written {
+            Some(written) => local::resolve(written, self.environment).known(),
+            None => self.environment.var("PATH"),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which program an entry would start, and what speaks against it.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::bound::BoundProgram;
 use super::code::{self, Given};

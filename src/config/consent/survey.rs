@@ -187,7 +187,8 @@ pub(super) fn list_loaded_code(
             match list(entry.node, &site) {
                 Ok(paths) => {
                     for path in paths {
-                        if let Some(bound) = BoundFile::at(&path, &survey.root) {
+                        // What is listed is compared when it is loaded, so all of it has a hash.
+                        if let Some(bound) = BoundFile::by_content(&path) {
                             survey.bundle.code.insert(path, bound);
                         }
                     }

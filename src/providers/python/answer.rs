@@ -42,13 +42,15 @@ pub(super) fn value(reply: Reply) -> Result<Value, Fault> {
     })
 }
 
-fn fault_of(complaint: Complaint) -> Fault {
+/// What a complaint is to those who called.
+pub(super) fn fault_of(complaint: Complaint) -> Fault {
     let Complaint { kind, message, hint, details } = complaint;
     let fault = match kind {
         Blame::Raised => Fault::tool(message).phase(Phase::Call),
         Blame::Import => Fault::unreachable(message).phase(Phase::Start),
         Blame::Entry => Fault::config(message).phase(Phase::Start),
         Blame::TooLarge => Fault::protocol(message).phase(Phase::Call),
+        Blame::Denied => Fault::denied(message).phase(Phase::Start),
         Blame::Stopped => Fault::new(FaultKind::Interrupted(Signal::Interrupt), message),
     };
     let fault = fault.details(details);

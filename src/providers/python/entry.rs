@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::sealed::SealedCode;
 use super::workers::Key;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
@@ -54,6 +55,8 @@ pub(super) struct Entry {
     pub(super) sandbox: Option<Sandbox>,
     /// What has to be unchanged when its interpreter is started.
     pub(super) seal: Seal,
+    /// The code it may run, when that is bound to what a person trusted.
+    pub(super) sealed: Option<SealedCode>,
     /// What its worker is made for, once that was found out.
     pub(super) key: OnceLock<Key>,
 }
@@ -89,11 +92,15 @@ pub(super) fn read(
     let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
     let has_schema =
         schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
+    let root = root(entry, &spec.base_dir);
+    let sealed = spec.seal.manifest().map(|files| {
+        SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env)
+    });
     Ok(Entry {
         module,
         target,
         python,
-        root: root(entry, &spec.base_dir),
+        root,
         base_dir: spec.base_dir.clone(),
         env,
         env_keys,
@@ -101,6 +108,7 @@ pub(super) fn read(
         by_session: spec.definition.scope == ToolScope::Session,
         sandbox,
         seal: spec.seal.clone(),
+        sealed,
         key: OnceLock::new(),
     })
 }

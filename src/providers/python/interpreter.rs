@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::entry::Entry;
 use super::installation;
+use crate::config::consent::Site;
 use crate::config::environment::Environment;
 use crate::config::node::Node;
 use crate::model::{Fault, Phase};
@@ -84,4 +85,17 @@ pub(super) fn named(entry: &Node, root: Option<&Path>, base_dir: &Path) -> Strin
     });
     let found = inside.next().map(|path| path.to_string_lossy().into_owned());
     found.unwrap_or_else(|| "python3".to_owned())
+}
+
+/// The interpreter of an entry that was not read yet, as far as no variable decides it.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn of_node(entry: &Node, root: &Path, site: &Site<'_>) -> Result<PathBuf, ResolveError> {
+    let named = entry.get("python").and_then(|node| node.as_text().ok());
+    let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
+    let path = site.search_path(set("PATH").as_deref());
+    let version = set(PYENV_VERSION).filter(|version| !version.contains("${"));
+    let found = locate(named, root, site.base_dir, path.as_deref())?;
+    Ok(unwrapped(found, root, version.as_deref()))
 }

@@ -150,6 +150,7 @@ mod tests {
             root: dir.path().into(),
             env: BTreeMap::from([("TOKEN".to_owned(), "s3cret".to_owned())]),
             confinement: None,
+            sealed: None,
             session: None,
         };
         let described = Described {

@@ -2,12 +2,14 @@
 //!
 //! Owns: what an entry may say (`entry`), the interpreter (`interpreter`) and what belongs to it
 //! (`installation`), the files behind a module
-//! (`sources`), the worker (`worker`, `wire`, `workers`) and the program it runs (`shim`, in
+//! (`sources`), the code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`),
+//! the worker (`worker`, `wire`, `workers`) and the program it runs (`shim`, in
 //! Python), results (`answer`), and schemas from type hints (`describe`, `memory`). Never does: read
 //! or run Python code itself, or start an interpreter to list an entry that has its schema in the
 //! file.
 
 mod answer;
+mod code;
 mod describe;
 mod entry;
 mod installation;
@@ -16,6 +18,7 @@ mod memory;
 mod module;
 mod provider;
 mod runner;
+mod sealed;
 mod shim;
 mod sources;
 mod wire;
@@ -25,6 +28,7 @@ mod workers;
 use std::path::Path;
 
 use crate::config::consent::{Effect, ProgramEffect, Site};
+use self::code::code_files;
 use crate::config::node::Node;
 use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;
@@ -40,7 +44,7 @@ pub fn kind() -> Kind {
             expand: &["python", "root"],
             claims,
             effects,
-            code: None,
+            code: Some(code_files),
         },
         build: provider::build,
     }

@@ -60,6 +60,7 @@ impl Runner {
             root: entry.root.clone(),
             env: surroundings::inherited(&entry.env, &entry.env_keys, environment),
             confinement,
+            sealed: entry.sealed.clone(),
             session: None,
         };
         Ok(entry.key.get_or_init(|| key))

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What stands on the command line after `-c`.
 pub(super) const BOOT: &str = include_str!("shim/boot.py");
@@ -15,11 +15,16 @@ const MAIN: &str = include_str!("shim/main.py");
 const VALUES: &str = include_str!("shim/values.py");
 const HINTS: &str = include_str!("shim/hints.py");
 const DESCRIBE: &str = include_str!("shim/describe.py");
+const GUARD: &str = include_str!("shim/guard.py");
 
-/// The first line a worker reads.
-pub(super) fn setup(root: &Path) -> Vec<u8> {
-    let parts = json!({ "main": MAIN, "values": VALUES, "hints": HINTS, "describe": DESCRIBE });
-    let mut line = json!({ "root": root.to_string_lossy(), "parts": parts }).to_string();
+/// The first line a worker reads; `guard` says which code it may load, when that is bound.
+pub(super) fn setup(root: &Path, guard: Option<&Value>) -> Vec<u8> {
+    let mut parts = json!({ "main": MAIN, "values": VALUES, "hints": HINTS, "describe": DESCRIBE });
+    if guard.is_some() {
+        parts["guard"] = GUARD.into();
+    }
+    let setup = json!({ "root": root.to_string_lossy(), "parts": parts, "guard": guard });
+    let mut line = setup.to_string();
     line.push('\n');
     line.into_bytes()
 }

@@ -151,6 +151,8 @@ pub(super) enum Blame {
     TooLarge,
     /// The call was cancelled.
     Stopped,
+    /// It would have loaded code that is not the code that was trusted.
+    Denied,
 }
 
 /// Cuts a stream into lines of at most [`LONGEST`] bytes and a little.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use super::sealed::SealedCode;
 use super::shim;
 use super::worker::Worker;
-use crate::model::{EventSink, Fault};
+use crate::model::{EventSink, Fault, FaultKind};
 use crate::util::confine::Confinement;
 use crate::util::process::Program;
 
@@ -37,6 +38,8 @@ pub(super) struct Key {
     pub(super) env: BTreeMap<String, String>,
     /// What it is confined to.
     pub(super) confinement: Option<Confinement>,
+    /// The code it may load, when that is bound.
+    pub(super) sealed: Option<SealedCode>,
     /// The session it belongs to.
     pub(super) session: Option<String>,
 }
@@ -114,16 +117,23 @@ impl Workers {
         if let Some(worker) = slot.worker.as_ref().filter(|worker| worker.is_alive()) {
             return Ok(Arc::clone(worker));
         }
+        if let Some(sealed) = &key.sealed {
+            // Before the failures are counted: a file that is put back is no reason to wait.
+            sealed.check_start(&key.interpreter).await?;
+        }
         slot.may_start()?;
+        let mut args = key.sealed.as_ref().map(|sealed| sealed.options(&key.env));
+        args.get_or_insert_default().extend(["-u", "-c", shim::BOOT].map(str::to_owned));
         let program = Program {
             path: key.interpreter.clone(),
-            args: vec!["-u".to_owned(), "-c".to_owned(), shim::BOOT.to_owned()],
+            args: args.unwrap_or_default(),
             env: key.env.clone(),
             cwd: key.root.clone(),
             stdin: true,
         };
         let confinement = key.confinement.as_ref();
-        let setup = shim::setup(&key.root);
+        let guard = key.sealed.as_ref().map(|sealed| sealed.guard(&key.interpreter, &key.env));
+        let setup = shim::setup(&key.root, guard.as_ref());
         match Worker::start(&program, confinement, setup, self.events.clone()).await {
             Ok(worker) => {
                 let worker = Arc::new(worker);
@@ -132,7 +142,9 @@ impl Workers {
                 Ok(worker)
             }
             Err(fault) => {
-                slot.failure = Some((Instant::now(), fault.clone()));
+                if fault.kind() != FaultKind::Denied {
+                    slot.failure = Some((Instant::now(), fault.clone()));
+                }
                 Err(fault)
             }
         }

@@ -162,6 +162,24 @@ class Wrong(Exception):
         self.told = {"kind": kind, "message": message, "hint": hint, "details": list(details)}
 
 
+class Refused(BaseException):
+    """Raised where code would be loaded that is not the code that was trusted. It is no Exception,
+    so that `except Exception` around an import does not turn it into a fallback."""
+
+    def __init__(self, message, hint):
+        super().__init__(message)
+        self.told = {"kind": "denied", "message": message, "hint": hint, "details": []}
+
+
+def refuse(message, hint):
+    """Ends the current call, even if its code goes on after the exception."""
+    error = Refused(message, hint)
+    call = CURRENT.get()
+    if call is not None and call.refused is None:
+        call.refused = error
+    raise error
+
+
 class Call:
     """A call under way."""
 
@@ -176,6 +194,8 @@ class Call:
         # The thread that runs code of the user now, and whether it was told to stop.
         self.thread = None
         self.struck = False
+        # Why its code was not loaded, if so.
+        self.refused = None
 
     def print(self, text):
         with self.lock:
@@ -265,6 +285,8 @@ def attempt(call):
 
 
 def succeeded(call, value):
+    if call.refused is not None:
+        raise call.refused
     text, warnings = VALUES.to_json(value)
     if len(text) > LONGEST - 65536:
         size = "%.1f MiB" % (len(text) / (1 << 20))
@@ -278,10 +300,15 @@ def stopped(call):
 
 
 def failed(call, error):
-    if isinstance(error, Wrong):
+    error = call.refused or error
+    if isinstance(error, (Wrong, Refused)):
         told = error.told
     else:
-        told = {"kind": "raised", "message": one_line(error), "details": traceback_of(error)}
+        try:
+            told = {"kind": "raised", "message": one_line(error), "details": traceback_of(error)}
+        except Refused as refused:
+            # A module in the root took the name of one that is needed to tell of the error.
+            told = refused.told
     return lambda: LINE.answer(call.id, error=told)
 
 
@@ -383,7 +410,7 @@ def find_module(request):
     except SyntaxError as error:
         raise Wrong("import", "%s:%s: %s" % (error.filename, error.lineno, error.msg), None,
                     traceback_of(error)) from None
-    except Stopped:
+    except (Stopped, Refused):
         raise
     except BaseException as error:
         raise Wrong("import", "importing '%s' failed: %s" % (name, one_line(error)), None,
@@ -649,7 +676,16 @@ sys.argv = [""]
 VALUES = load("values")
 BASE = contextvars.copy_context()
 POOL, LOOP = Pool(), Loop()
-watch_root(setup["root"])
+try:
+    if setup.get("guard") is None:
+        watch_root(setup["root"])
+    else:
+        load("guard").install(setup["guard"], setup["root"], refuse)
+except Refused as error:
+    LINE.answer(None, error=error.told)
+    # Ended by toolhost, which has to read the answer first.
+    requests.read()
+    os._exit(1)
 threading.Thread(target=read_requests, daemon=True).start()
 LINE.write(json.dumps({"hello": {"version": sys.version.split()[0], "prefix": sys.prefix}}).encode()
            + b"\n")

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
+use super::super::answer;
 use super::super::wire::{Lines, Told};
 use super::{Reply, Shared, Waiting};
 use crate::model::{Event, EventSink, Fault, LogLevel, Phase};
@@ -231,6 +232,11 @@ impl Driver {
             self.strays = self.strays.saturating_add(1);
             return;
         };
+        if let (None, Some(_), Some(complaint)) = (told.id, &self.ready, &told.error) {
+            // What it would have run on its way to being ready is not what was trusted.
+            self.shared.condemn(answer::fault_of(complaint.clone()));
+            return;
+        }
         if let (Some(hello), Some(ready)) = (told.hello, self.ready.take()) {
             self.version = hello.version;
             let _gone = ready.send(());

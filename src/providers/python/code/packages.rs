@@ -1,0 +1,156 @@
+//! An environment of packages that belongs to a project: what of it runs by itself, and what its
+//! packages say about their files.
+//!
+//! Owns: telling such an environment from the user's own Python, and the files that stand for it.
+//! Never does: hash each file of a package, for its RECORD has their hashes; the worker compares
+//! them when they are imported.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::{CodeFiles, TooMany, is_code};
+
+/// The largest text file that is read here, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// A virtual environment, or an interpreter with its packages inside of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::providers::python) struct PackageEnvironment {
+    prefix: PathBuf,
+}
+
+impl PackageEnvironment {
+    /// The environment an interpreter belongs to: any virtual one, and one inside of `places`. None
+    /// for the user's own Python.
+    pub(in crate::providers::python) fn of(interpreter: &Path, places: &[&Path]) -> Option<Self> {
+        let prefix = interpreter.parent()?.parent()?.to_path_buf();
+        let is_virtual = settings(interpreter).iter().any(|file| file.ends_with("pyvenv.cfg"));
+        let is_inside = || {
+            let real = interpreter.canonicalize().ok();
+            places.iter().any(|place| {
+                let real_place = place.canonicalize().ok();
+                interpreter.starts_with(place)
+                    || real.iter().zip(real_place).any(|(real, place)| real.starts_with(place))
+            })
+        };
+        (is_virtual || is_inside()).then_some(Self { prefix })
+    }
+
+    /// The directories its packages are in, links resolved.
+    pub(in crate::providers::python) fn packages(&self) -> Vec<PathBuf> {
+        let libraries = ["lib", "lib64"].map(|name| self.prefix.join(name));
+        let versions = libraries.iter().flat_map(|library| names_in(library)).filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with("python") || name.starts_with("pypy")
+        });
+        let found: BTreeSet<PathBuf> = versions
+            .flat_map(|version| ["site-packages", "dist-packages"].map(|name| version.join(name)))
+            .filter_map(|place| place.canonicalize().ok())
+            .collect();
+        found.into_iter().collect()
+    }
+
+    /// Adds the files that stand for it.
+    pub(super) fn collect(&self, found: &mut CodeFiles) -> Result<(), TooMany> {
+        self.packages().iter().try_for_each(|place| directory_of_packages(place, found))
+    }
+}
+
+/// The files beside an interpreter that decide where its standard library is.
+pub(in crate::providers::python) fn settings(interpreter: &Path) -> Vec<PathBuf> {
+    let real = interpreter.canonicalize().ok();
+    let [bin, real_bin] = [Some(interpreter), real.as_deref()].map(|path| path?.parent());
+    let mut found: Vec<PathBuf> = [bin, bin.and_then(Path::parent)]
+        .into_iter()
+        .flatten()
+        .map(|directory| directory.join("pyvenv.cfg"))
+        .chain([bin, real_bin].into_iter().flatten().map(|bin| bin.join("pybuilddir.txt")))
+        .filter(|file| file.exists())
+        .collect();
+    found.dedup();
+    found
+}
+
+/// What is at the top of a directory of packages: what runs by itself, RECORD files, and whatever no
+/// RECORD speaks for.
+fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooMany> {
+    let names = names_in(place);
+    let mut recorded = HashSet::new();
+    for path in &names {
+        let record = path.join("RECORD");
+        if path.extension().is_some_and(|end| end == "dist-info") && record.is_file() {
+            found.file(&record)?;
+            recorded.extend(tops(&text(&record)));
+        }
+    }
+    for path in &names {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let (stem, _) = name.split_once('.').unwrap_or((name, ""));
+        if path.extension().is_some_and(|end| end == "pth") {
+            found.file(path)?;
+            for added in added_by(place, &text(path)) {
+                found.directory(&added)?;
+            }
+        } else if name.starts_with("__editable__") && is_code(name) {
+            found.file(path)?;
+            for added in mapped_by(&text(path)) {
+                if added.is_dir() {
+                    found.directory(&added)?;
+                } else {
+                    found.file(&added.with_extension("py"))?;
+                }
+            }
+        } else if !recorded.contains(name) || matches!(stem, "sitecustomize" | "usercustomize") {
+            if is_code(name) {
+                found.file(path)?;
+            } else if path.is_dir() && name != "__pycache__" && !name.ends_with("-info") {
+                found.directory(path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names at the top of a directory of packages whose code a RECORD has the hash of.
+fn tops(record: &str) -> impl Iterator<Item = String> + '_ {
+    record.lines().filter_map(|line| {
+        let (rest, _size) = line.rsplit_once(',')?;
+        let (name, hash) = rest.rsplit_once(',')?;
+        let name = name.trim_matches('"');
+        (hash.starts_with("sha256=") && is_code(name))
+            .then(|| name.split('/').next().unwrap_or_default().to_owned())
+    })
+}
+
+/// The directories that a `.pth` file puts on the path.
+fn added_by(place: &Path, text: &str) -> Vec<PathBuf> {
+    let is_path = |line: &&str| {
+        let is_code = line.starts_with("import ") || line.starts_with("import\t");
+        !line.is_empty() && !line.starts_with('#') && !is_code
+    };
+    let lines = text.lines().map(str::trim_end).filter(is_path);
+    let added = lines.map(|line| place.join(line));
+    // What lies in the directory of packages itself is looked at there.
+    added.filter(|added| added.is_dir() && !added.starts_with(place)).collect()
+}
+
+/// The packages that an editable installation of setuptools leads to.
+fn mapped_by(text: &str) -> Vec<PathBuf> {
+    let quoted = text.split(['\'', '"', '\n']).filter(|part| part.starts_with('/'));
+    quoted.map(PathBuf::from).filter(|path| path.parent().is_some()).collect()
+}
+
+fn names_in(directory: &Path) -> Vec<PathBuf> {
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = names.map(|name| name.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn text(file: &Path) -> String {
+    let is_small = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= LARGEST;
+    if !std::fs::metadata(file).is_ok_and(is_small) {
+        return String::new();
+    }
+    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
+}
