@@ -445,8 +445,26 @@ fn reap_group(pid: u32) {
     }
 }
 
-/// Resident memory of a process in bytes (Linux; elsewhere `None`).
+/// The process that runs the program of a child: the child itself, or, where it waits outside of
+/// the namespaces it made, the one inside.
+pub(in crate::util) fn program_of(pid: u32) -> u32 {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let children = read(format!("/proc/{pid}/task/{pid}/children"));
+    let mut inside = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+    // The numbers of a process, from our namespace inwards. The helper is always number 1 inside,
+    // and the program, started right after it, number 2.
+    let program = inside.find(|child| {
+        let status = read(format!("/proc/{child}/status"));
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let numbers: Vec<&str> = numbers.unwrap_or_default().split_whitespace().collect();
+        numbers.len() > 1 && numbers.last() == Some(&"2")
+    });
+    program.unwrap_or(pid)
+}
+
+/// Resident memory of the program of a child in bytes (Linux; elsewhere `None`).
 pub fn resident_memory(pid: u32) -> Option<u64> {
+    let pid = program_of(pid);
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)

@@ -85,13 +85,10 @@ mod linux {
             }
         }
         if confinement.limits.processes.is_none() {
-            coverage.leaves_open.push(
-                match is_superuser() {
-                    true => "the number of its processes: the superuser is exempt from that limit",
-                    false => "the number of its processes",
-                }
-                .to_owned(),
-            );
+            let exempt = "the number of its processes: the superuser is exempt from that limit";
+            let unlimited = "the number of its processes";
+            let open = if is_superuser() { exempt } else { unlimited };
+            coverage.leaves_open.push(open.to_owned());
         }
         coverage
     }

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod attacks;
+mod namespaces;
 mod systems;
 
 use std::collections::BTreeMap;
@@ -195,9 +196,8 @@ async fn no_socket_of_somebody_else_is_connected_to() {
     }
     let script = r"
 import socket, sys
-s = socket.socket(socket.AF_UNIX)
 try:
-    s.connect(sys.argv[1])
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
     print('connected')
 except OSError:
     print('refused')
