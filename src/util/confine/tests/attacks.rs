@@ -76,7 +76,7 @@ fn the_same_holds_for_an_ordinary_user() {
     }
     let tests = std::env::current_exe().unwrap();
     let run = std::process::Command::new(&tests)
-        .args(["util::confine::tests::", "--skip", "ordinary_user", "--test-threads", "1"])
+        .args(["confine::tests::attacks", "confine::tests::namespaces", "--skip", "ordinary_user"])
         .env("RUST_BACKTRACE", "0")
         .current_dir("/")
         .uid(NOBODY)
