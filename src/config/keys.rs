@@ -273,7 +273,7 @@ pub const SERVER: &[KeyWord] = &[
     ),
     key(
         "sandbox",
-        r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
+        r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","namespaces","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
         "What the program may reach: a level, or a mapping that says more.",
     ),
     key("dev", BOOL, "Definition changes never block."),
@@ -332,12 +332,17 @@ pub const AUTH: &[KeyWord] = &[
 pub const SANDBOX: &[KeyWord] = &[
     key(
         "level",
-        r#"{"enum":["none","auto","limits","landlock","bwrap"]}"#,
-        "By what: resource limits only, Landlock, or bubblewrap; auto takes what there is.",
+        r#"{"enum":["none","auto","limits","landlock","namespaces","bwrap"]}"#,
+        "By what: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the most that works.",
     ),
     key("read", PATTERNS, "What can be read beside the system and the program itself."),
     key("write", PATTERNS, "What can be written beside a temporary directory of its own."),
     key("network", BOOL, "Whether the network can be used."),
+    key(
+        "metadata",
+        BOOL,
+        "landlock: whether permissions, owners, times and attributes of your files can be changed.",
+    ),
     key("memory", SIZE, "Memory of each process, such as 256MiB."),
     key("cpu", DURATION, "Processor time of each process, in whole seconds."),
     key("processes", COUNT, "How many processes may be added to those the user has."),

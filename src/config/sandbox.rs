@@ -23,6 +23,8 @@ pub enum SandboxLevel {
     Limits,
     /// Landlock and seccomp.
     Landlock,
+    /// Landlock and seccomp, inside of namespaces of its own.
+    Namespaces,
     /// Bubblewrap.
     Bwrap,
 }
@@ -35,6 +37,7 @@ impl SandboxLevel {
             "auto" => Self::Auto,
             "limits" => Self::Limits,
             "landlock" => Self::Landlock,
+            "namespaces" => Self::Namespaces,
             "bwrap" => Self::Bwrap,
             _ => return None,
         })
@@ -47,6 +50,7 @@ impl SandboxLevel {
             Self::Auto => "auto",
             Self::Limits => "limits",
             Self::Landlock => "landlock",
+            Self::Namespaces => "namespaces",
             Self::Bwrap => "bwrap",
         }
     }
@@ -63,6 +67,9 @@ pub struct SandboxSpec {
     pub write: Vec<PathBuf>,
     /// Whether the network can be used.
     pub network: Option<bool>,
+    /// Whether the metadata of files can be changed where only a filter could keep it; see
+    /// [`Confinement::metadata`](crate::util::confine::Confinement::metadata).
+    pub metadata: Option<bool>,
     /// Memory of each process, in bytes.
     pub memory: Option<u64>,
     /// Processor time of each process, whole seconds.
@@ -85,6 +92,7 @@ impl SandboxSpec {
             read: None,
             write: Vec::new(),
             network: None,
+            metadata: None,
             memory: None,
             cpu: None,
             processes: None,
@@ -106,6 +114,9 @@ impl SandboxSpec {
             said.push(format!("writes {}", list(&self.write)));
         }
         said.extend(self.network.map(|on| if on { "network" } else { "no network" }.to_owned()));
+        if self.metadata == Some(true) {
+            said.push("may change permissions, owners and times of your files".to_owned());
+        }
         said.extend(self.memory.map(|bytes| format!("memory {}", units::show_size(bytes))));
         said.extend(self.cpu.map(|time| format!("cpu {}", units::show_duration(time))));
         said.extend(self.processes.map(|count| format!("{count} processes")));
@@ -125,7 +136,7 @@ pub fn read(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option
         NodeValue::Text(_) => keep(level(node), problems).and_then(plain),
         NodeValue::Map(_) => mapping(node, base_dir, problems),
         NodeValue::Number(_) | NodeValue::List(_) => {
-            let words = "none, auto, limits, landlock, bwrap, or a mapping";
+            let words = "none, auto, limits, landlock, namespaces, bwrap, or a mapping";
             problems.push(node.expected(words));
             None
         }
@@ -154,6 +165,7 @@ fn mapping(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<
             "read" => spec.read = keep(paths(value, base_dir), problems),
             "write" => spec.write = keep(paths(value, base_dir), problems).unwrap_or_default(),
             "network" => spec.network = keep(value.as_bool(), problems),
+            "metadata" => spec.metadata = keep(value.as_bool(), problems),
             "memory" => spec.memory = keep(size(value), problems),
             "cpu" => spec.cpu = keep(seconds(value), problems),
             "processes" => spec.processes = keep(count(value), problems),
@@ -171,22 +183,33 @@ fn mapping(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<
 /// beside such a level would be answered with less.
 fn contradictions(node: &Node, spec: &SandboxSpec) -> Vec<Problem> {
     let beyond: &[&str] = match spec.level {
-        SandboxLevel::None => {
-            &["read", "write", "network", "memory", "cpu", "processes", "file_size", "open_files"]
-        }
-        SandboxLevel::Limits => &["read", "write", "network"],
-        SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => &[],
+        SandboxLevel::None => &[
+            "read",
+            "write",
+            "network",
+            "metadata",
+            "memory",
+            "cpu",
+            "processes",
+            "file_size",
+            "open_files",
+        ],
+        SandboxLevel::Limits => &["read", "write", "network", "metadata"],
+        SandboxLevel::Auto
+        | SandboxLevel::Landlock
+        | SandboxLevel::Namespaces
+        | SandboxLevel::Bwrap => &[],
     };
     let said = node.entries().iter().filter(|(key, value)| {
         beyond.contains(&key.text.as_str())
             && !value.is_null()
             // What is allowed anyway may be said.
-            && !(key.text == "network" && matches!(value.as_bool(), Ok(true)))
+            && !(matches!(key.text.as_str(), "network" | "metadata") && matches!(value.as_bool(), Ok(true)))
     });
     said.map(|(key, _)| {
         let level = spec.level.as_str();
         Problem::error(format!("'{}' has no effect at the level '{level}'", key.text))
-            .hint("use the level auto, landlock or bwrap")
+            .hint("use the level auto, landlock, namespaces or bwrap")
             .at(node.place_of(key))
     })
     .collect()
@@ -199,7 +222,7 @@ fn keep<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T>
 fn level(node: &Node) -> Result<SandboxLevel, Problem> {
     let word = node.as_text()?;
     SandboxLevel::parse(word).ok_or_else(|| {
-        let words = ["none", "auto", "limits", "landlock", "bwrap"];
+        let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
         let problem =
             Problem::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
         match keys::suggestion(word, words.into_iter()) {
@@ -267,13 +290,13 @@ mod tests {
         assert_eq!(level("bwrap"), SandboxLevel::Bwrap);
         assert_eq!(level("{ level: limits, memory: 1MiB, network: true }"), SandboxLevel::Limits);
         let (spec, problems) = of(
-            "{ read: [./a, /b], write: out, network: false, memory: 256MiB, cpu: 5s, processes: 64, file_size: 64MiB, open_files: 9 }",
+            "{ read: [./a, /b], write: out, network: false, metadata: true, memory: 256MiB, cpu: 5s, processes: 64, file_size: 64MiB, open_files: 9 }",
         );
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(
             spec.unwrap().lines(),
             [
-                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
+                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; may change permissions, owners and times of your files; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
             ]
         );
     }
@@ -283,7 +306,7 @@ mod tests {
         let problems = |yaml| of(yaml).1.join("\n");
         assert_eq!(
             problems("landlok"),
-            "'landlok' is no sandbox; it is one of none, auto, limits, landlock, bwrap (did you mean 'landlock'?)"
+            "'landlok' is no sandbox; it is one of none, auto, limits, landlock, namespaces, bwrap (did you mean 'landlock'?)"
         );
         assert_eq!(problems("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
         assert_eq!(
@@ -297,12 +320,13 @@ mod tests {
         );
         assert_eq!(
             problems("3"),
-            "expected none, auto, limits, landlock, bwrap, or a mapping, found a number"
+            "expected none, auto, limits, landlock, namespaces, bwrap, or a mapping, found a number"
         );
         assert!(
             problems("{ level: limits, network: false }")
                 .contains("'network' has no effect at the level 'limits'")
         );
+        assert!(problems("{ level: none, metadata: false }").contains("'metadata' has no effect"));
         assert!(problems("{ level: none, memory: 1 }").contains("'memory' has no effect"));
     }
 }

@@ -143,6 +143,7 @@ impl Server for Fake {
             transport: "stdio",
             endpoint: "fake".into(),
             confinement: Vec::new(),
+            sandbox: None,
             era: None,
             protocol: Some("2025-11-25".into()),
             supported_versions: Vec::new(),

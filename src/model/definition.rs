@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::fault::Fault;
 use super::name::ToolName;
 use super::problem::Place;
+use crate::util::confine::Coverage;
 
 /// How fast a tool says it is; sets the default timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -267,6 +268,8 @@ pub struct ToolDefinition {
     pub warnings: Vec<String>,
     /// What a call may touch, in words: the program it starts, the directory it works in.
     pub touches: Vec<String>,
+    /// What its sandbox keeps and leaves open; nothing when it has none.
+    pub sandbox: Option<Arc<Coverage>>,
     /// The tools it calls, by the names its definition uses; empty when it is not made of others,
     /// or does not say.
     pub calls: Vec<String>,
@@ -321,6 +324,7 @@ impl ToolDefinition {
             pinned: Pinned::default(),
             warnings: Vec::new(),
             touches: Vec::new(),
+            sandbox: None,
             calls: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::fault::Fault;
+use crate::util::confine::Coverage;
 
 /// Which lifecycle a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,8 @@ pub struct ServerStatus {
     pub endpoint: String,
     /// What its program is confined to, in lines; nothing when it has the user's rights.
     pub confinement: Vec<String>,
+    /// What its sandbox keeps and leaves open; nothing when it has none.
+    pub sandbox: Option<Coverage>,
     /// The lifecycle it speaks, once known.
     pub era: Option<Era>,
     /// The protocol revision agreed on.

@@ -13,7 +13,7 @@ use crate::config::node::Node;
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Fault, Phase, Problem, Safety};
-use crate::util::confine::{self, Confinement, Home, Level, Limits, Refusal};
+use crate::util::confine::{self, Confinement, Coverage, Home, Level, Limits, Refusal};
 use crate::util::process::StartError;
 
 /// The limits of a program that is started for one call, where the entry names no others.
@@ -164,6 +164,7 @@ impl Sandbox {
     ) -> Self {
         let level = match spec.level {
             SandboxLevel::Landlock => Ok(Level::Landlock),
+            SandboxLevel::Namespaces => Ok(Level::Namespaces),
             SandboxLevel::Bwrap => Ok(Level::Bwrap),
             SandboxLevel::Limits | SandboxLevel::None => Ok(Level::Limits),
             SandboxLevel::Auto => confine::available(),
@@ -263,6 +264,7 @@ impl Sandbox {
             read: self.spec.read.clone().unwrap_or_default(),
             write: self.spec.write.clone(),
             network: self.network,
+            metadata: self.spec.metadata == Some(true),
             limits: self.limits,
             scratch: self.scratch.clone(),
             home: self.home.clone(),
@@ -290,9 +292,13 @@ impl Sandbox {
         let verb = if level.confines() { "confined by" } else { "bounded by" };
         let mut lines =
             vec![format!("{verb} {}: {}", confinement.achieved(), confinement.describe(&own))];
-        let short = confine::shortcomings(&confinement);
-        lines.extend(short.into_iter().map(|text| format!("not confined: {text}")));
+        lines.extend(confine::coverage(&confinement).lines());
         lines
+    }
+
+    /// What it keeps and leaves open on this system; nothing when it cannot be made.
+    pub(crate) fn coverage(&self) -> Option<Coverage> {
+        Some(confine::coverage(&self.stated(self.level.clone().ok()?)))
     }
 }
 

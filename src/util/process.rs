@@ -10,8 +10,11 @@
 //!
 //! A child may be confined ([`super::confine`]). All of that is made ready in the parent; between
 //! fork and exec the child only enters it, in an order in which nothing undoes what came before:
-//! limits, powers, no new privileges, Landlock, seccomp.
+//! limits, namespaces, powers, no new privileges, Landlock, seccomp.
 #![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
+
+#[cfg(target_os = "linux")]
+mod namespaces;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,6 +30,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use super::confine::{Cage, Cause, Confinement, Limits, Refusal, Scratch};
 use super::orphans::Awaited;
+
+#[cfg(target_os = "linux")]
+pub(super) use namespaces::try_namespaces;
 
 /// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
 /// a single digit because a POSIX shell can redirect to no other (`>&3`).
@@ -154,7 +160,7 @@ impl Process {
                     return Err(why);
                 }
                 events.as_ref().map_or(Ok(()), hand_over)?;
-                cage.as_ref().map_or(Ok(()), enter)
+                cage.as_mut().map_or(Ok(()), enter)
             });
         }
         let (mut child, awaited) =
@@ -294,15 +300,23 @@ fn wrapper(_: Option<&Cage>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
 
 /// Runs in the child between fork and exec: enters its cage.
 ///
-/// The order matters. Limits first, as long as nothing stands in their way. Then powers go, since
-/// the superuser could undo the limits. Landlock and seccomp ask for the promise of no new
+/// The order matters. Limits first, as long as nothing stands in their way; but namespaces need
+/// descriptors, and a user namespace counts processes by the limit it was made under. Then powers
+/// go, since the superuser could undo all that. Landlock and seccomp ask for the promise of no new
 /// privileges; seccomp is last because it could deny what the others need.
 #[cfg(target_os = "linux")]
-fn enter(cage: &Cage) -> io::Result<()> {
+fn enter(cage: &mut Cage) -> io::Result<()> {
+    use rustix::process::Resource;
     use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
-    for (resource, limit) in &cage.resources {
-        rustix::process::setrlimit(*resource, *limit)?;
+    let set_limits = |of_files: bool| {
+        let some = cage.resources.iter().filter(|(of, _)| (*of == Resource::Nofile) == of_files);
+        some.into_iter().try_for_each(|(of, limit)| rustix::process::setrlimit(*of, *limit))
+    };
+    set_limits(false)?;
+    if let Some(namespaces) = &mut cage.namespaces {
+        namespaces::make(namespaces)?;
     }
+    set_limits(true)?;
     if cage.limits_are_final {
         let power = CapabilitySet::SYS_RESOURCE;
         rustix::thread::remove_capability_from_bounding_set(power)?;
@@ -314,6 +328,9 @@ fn enter(cage: &Cage) -> io::Result<()> {
     }
     if let Some(left) = cage.powers {
         set_capabilities(None, left)?;
+    }
+    if cage.namespaces.is_some() {
+        namespaces::become_program()?;
     }
     if let Some(fd) = &cage.inherited {
         rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
@@ -339,7 +356,7 @@ fn enter(cage: &Cage) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enter(_: &Cage) -> io::Result<()> {
+fn enter(_: &mut Cage) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
@@ -428,8 +445,26 @@ fn reap_group(pid: u32) {
     }
 }
 
-/// Resident memory of a process in bytes (Linux; elsewhere `None`).
+/// The process that runs the program of a child: the child itself, or, where it waits outside of
+/// the namespaces it made, the one inside.
+pub(in crate::util) fn program_of(pid: u32) -> u32 {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let children = read(format!("/proc/{pid}/task/{pid}/children"));
+    let mut inside = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+    // The numbers of a process, from our namespace inwards. The helper is always number 1 inside,
+    // and the program, started right after it, number 2.
+    let program = inside.find(|child| {
+        let status = read(format!("/proc/{child}/status"));
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let numbers: Vec<&str> = numbers.unwrap_or_default().split_whitespace().collect();
+        numbers.len() > 1 && numbers.last() == Some(&"2")
+    });
+    program.unwrap_or(pid)
+}
+
+/// Resident memory of the program of a child in bytes (Linux; elsewhere `None`).
 pub fn resident_memory(pid: u32) -> Option<u64> {
+    let pid = program_of(pid);
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)

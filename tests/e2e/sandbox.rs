@@ -29,7 +29,7 @@ fn can(level: &str) -> bool {
 
 #[test]
 fn a_sandboxed_command_reads_no_secret_and_says_so() {
-    for level in ["landlock", "bwrap"] {
+    for level in ["landlock", "namespaces", "bwrap"] {
         if !can(level) {
             continue;
         }
@@ -137,7 +137,7 @@ fn a_person_is_shown_the_sandbox_before_allowing_it() {
 
 #[test]
 fn a_server_works_within_its_sandbox() {
-    for level in ["limits", "landlock", "bwrap"] {
+    for level in ["limits", "landlock", "namespaces", "bwrap"] {
         if !can(level) {
             continue;
         }
@@ -159,26 +159,30 @@ fn a_server_works_within_its_sandbox() {
 }
 
 #[test]
-fn bubblewrap_leaves_nothing_behind_after_kill_9() {
-    if !can("bwrap") {
-        return;
-    }
-    let room = Sandbox::new();
-    room.file(
-        "tools.yaml",
-        "tools:
+fn nothing_is_left_behind_after_kill_9() {
+    for level in ["namespaces", "bwrap"] {
+        if !can(level) {
+            continue;
+        }
+        let room = Sandbox::new();
+        room.file(
+            "tools.yaml",
+            &format!(
+                "tools:
   - name: stay
     command: [sh, -c, 'setsid sleep 300 & touch ./out/started; sleep 300']
     cwd: .
-    sandbox: { level: bwrap, read: [.], write: [./out] }
-",
-    );
-    std::fs::create_dir(room.path("work/out")).unwrap();
-    let running = room.toolhost(["--tools", "tools.yaml", "call", "stay"]).start();
-    wait_until(|| room.path("work/out/started").exists());
-    running.signal(Signal::KILL);
-    running.finish();
-    wait_until(|| room.inhabitants().is_empty());
+    sandbox: {{ level: {level}, read: [.], write: [./out] }}
+"
+            ),
+        );
+        std::fs::create_dir(room.path("work/out")).unwrap();
+        let running = room.toolhost(["--tools", "tools.yaml", "call", "stay"]).start();
+        wait_until(|| room.path("work/out/started").exists());
+        running.signal(Signal::KILL);
+        running.finish();
+        wait_until(|| room.inhabitants().is_empty());
+    }
 }
 
 /// Waits for what has to happen soon.
@@ -213,4 +217,109 @@ fn the_example_runs_as_it_says() {
         room.toolhost(["--tools", example, "call", "count_words", "text=play.txt"]).check();
     counted.exits(0);
     assert_eq!(counted.out().trim(), "8 ./texts/play.txt");
+}
+
+/// Runs toolhost as somebody who is not root: root is not bound by the modes of files and needs no
+/// user namespace.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
+fn as_ordinary_user(room: &Sandbox, arguments: &[&str]) -> Option<Finished> {
+    const SETPRIV: &str = "/usr/bin/setpriv";
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return Some(room.toolhost(arguments.iter().copied()).go());
+    }
+    if !Path::new(SETPRIV).exists() {
+        eprintln!("\n*** SKIPPED: there is no {SETPRIV} to stop being root with ***\n");
+        return None;
+    }
+    let mut left = vec![room.path("work").parent().unwrap().to_path_buf()];
+    while let Some(path) = left.pop() {
+        std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        if path.symlink_metadata().unwrap().is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let words = user.iter().chain([&env!("CARGO_BIN_EXE_toolhost")]).chain(arguments).copied();
+    Some(room.program(SETPRIV, words).go())
+}
+
+#[test]
+fn an_ordinary_users_files_and_processes_are_out_of_reach() {
+    for level in ["landlock", "namespaces", "bwrap"] {
+        if !can(level) || !Path::new("/usr/bin/python3").exists() {
+            continue;
+        }
+        let room = Sandbox::new();
+        let victim = room.path("home/secret");
+        std::fs::write(&victim, "s3cret").unwrap();
+        let attack = "import os, resource, socket, sys
+victim, pid = sys.argv[1], int(sys.argv[2])
+def attempt(name, act):
+    try:
+        act()
+        print('did', name)
+    except OSError:
+        print('kept', name)
+attempt('read', lambda: open(victim).read())
+attempt('chmod', lambda: os.chmod(victim, 0o777))
+attempt('utime', lambda: os.utime(victim, (1, 1)))
+attempt('xattr', lambda: os.setxattr(victim, 'user.mark', b'x'))
+attempt('limits', lambda: resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0)))
+attempt('signal', lambda: os.kill(pid, 0))
+attempt('socket', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+";
+        room.file("attack.py", attack);
+        let (path, own) = (victim.display().to_string(), std::process::id().to_string());
+        room.file(
+            "tools.yaml",
+            &format!(
+                "tools:\n  - name: attack\n    command: [/usr/bin/python3, ./attack.py, {path}, '{own}']\n    cwd: .\n    sandbox: {level}\n"
+            ),
+        );
+        let words = ["--tools", "tools.yaml", "call", "attack"];
+        let Some(tried) = as_ordinary_user(&room, &words) else { return };
+        tried.exits(0);
+        assert!(!tried.out().contains("did "), "{level}: {tried}");
+        assert_eq!(tried.out().matches("kept ").count(), 7, "{level}: {tried}");
+    }
+}
+
+#[test]
+fn inspect_tells_what_is_kept_and_what_is_left_open() {
+    for (level, kept, by, open) in [
+        ("landlock", "permissions, owners", "system call filter", "whether any file exists"),
+        ("namespaces", "permissions, owners", "mount namespace", "whether any file exists"),
+        ("{ level: landlock, metadata: true }", "other files", "Landlock", "permissions, owners"),
+        ("limits", "", "", "every file that you may read or change"),
+    ] {
+        if !can(level) {
+            continue;
+        }
+        let room = Sandbox::new();
+        let entry = format!("tools: [{{ name: t, command: [\"true\"], sandbox: {level} }}]\n");
+        room.file("tools.yaml", &entry);
+        let page = call(&room, &["inspect", "t"]);
+        page.exits(0);
+        assert!(page.out().contains("left open: "), "{page}");
+        let json = call(&room, &["inspect", "t", "--json"]);
+        let value: Value = serde_json::from_str(&json.out()).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let sandbox = find(&value, "sandbox").unwrap_or_else(|| panic!("{json}"));
+        let keeps = sandbox["keeps"].as_array().unwrap();
+        let found = keeps.iter().find(|entry| text(&entry["what"]).starts_with(kept));
+        let mechanisms = found.map(|entry| entry["by"].to_string()).unwrap_or_default();
+        assert!(mechanisms.contains(by), "{level}: {json}");
+        let opens = sandbox["leaves_open"].as_array().unwrap();
+        assert!(opens.iter().any(|line| text(line).starts_with(open)), "{level}: {json}");
+    }
+}
+
+/// The value of a key, however deep it is.
+fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    match value {
+        Value::Object(map) => map.get(key).or_else(|| map.values().find_map(|v| find(v, key))),
+        Value::Array(list) => list.iter().find_map(|v| find(v, key)),
+        _ => None,
+    }
 }

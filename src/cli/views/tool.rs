@@ -58,6 +58,9 @@ pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
         fields.insert("origin".to_owned(), origin_json(&tool.origin));
         fields.insert("warnings".to_owned(), json!(tool.warnings));
         fields.insert("touches".to_owned(), json!(tool.touches));
+        if let Some(sandbox) = &tool.sandbox {
+            fields.insert("sandbox".to_owned(), json!(sandbox));
+        }
         if !tool.calls.is_empty() {
             fields.insert("calls".to_owned(), json!(tool.calls));
         }

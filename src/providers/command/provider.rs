@@ -87,6 +87,7 @@ fn complete(
         None => obstacle,
         Some(sandbox) => {
             definition.touches.extend(sandbox.describe(entry.cwd.as_deref()));
+            definition.sandbox = sandbox.coverage().map(Arc::new);
             if sandbox.confines() {
                 definition.safety = Safety::Sandboxed;
             }

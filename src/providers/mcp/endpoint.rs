@@ -25,6 +25,7 @@ use crate::mcp::wire::Wire;
 use crate::model::{Fault, FaultKind, Phase};
 use crate::provider::permit;
 use crate::providers::confinement;
+use crate::util::confine::Coverage;
 use crate::util::process::{Grace, Process, Program, ResolveError, StartError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
@@ -258,11 +259,14 @@ fn not_started(error: &StartError, program: &Program) -> Fault {
     })
 }
 
-/// What the program of a server is confined to, in lines for people.
-pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> Vec<String> {
-    let Endpoint::Stdio { cwd, .. } = &spec.endpoint else { return Vec::new() };
-    let sandbox = confinement::of_server(spec, setup.environment.as_ref());
-    sandbox.map(|sandbox| sandbox.describe(Some(cwd))).unwrap_or_default()
+/// What the program of a server is confined to: in lines for people, and what its sandbox keeps
+/// and leaves open.
+pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> (Vec<String>, Option<Coverage>) {
+    let Endpoint::Stdio { cwd, .. } = &spec.endpoint else { return (Vec::new(), None) };
+    match confinement::of_server(spec, setup.environment.as_ref()) {
+        Some(sandbox) => (sandbox.describe(Some(cwd)), sandbox.coverage()),
+        None => (Vec::new(), None),
+    }
 }
 
 /// The clean environment of a child.

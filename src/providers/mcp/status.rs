@@ -31,13 +31,15 @@ impl Server for McpProvider {
             (None, _) => ServerState::Idle,
         };
         let alive = matches!(state, ServerState::Ready);
+        let (confinement, sandbox) = endpoint::confinement(&self.spec, &self.setup);
         ServerStatus {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             state,
             transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
             endpoint: self.endpoint_text(),
-            confinement: endpoint::confinement(&self.spec, &self.setup),
+            confinement,
+            sandbox,
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
             supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),

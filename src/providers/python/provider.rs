@@ -53,6 +53,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
         equip(&mut entry, &runner);
         let mut definition = spec.definition.clone();
         definition.touches.extend(touches(&entry, &runner));
+        definition.sandbox = entry.sandbox.as_ref().and_then(Sandbox::coverage).map(Arc::new);
         if entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
             definition.safety = Safety::Sandboxed;
         }

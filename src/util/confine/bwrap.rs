@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Confinement, Refusal, system};
+use rustix::thread::UnshareFlags;
+
+use super::{Confinement, Refusal, namespaces, system};
 
 /// Where a child at this level has its temporary files: in memory, gone with its namespace.
 pub(super) const TMP: &str = "/tmp";
@@ -22,11 +24,18 @@ pub(super) fn arguments(
     let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
         words.extend(items.iter().map(|item| item.as_ref().to_owned()));
     };
-    say(&[&"--die-with-parent", &"--unshare-pid", &"--unshare-ipc", &"--unshare-uts"]);
-    say(&[&"--unshare-cgroup-try", &"--cap-drop", &"ALL"]);
-    if !confinement.network {
-        say(&[&"--unshare-net"]);
+    say(&[&"--die-with-parent", &"--unshare-uts"]);
+    let kinds = namespaces::kinds(confinement);
+    for (kind, word) in [
+        (UnshareFlags::NEWPID, "--unshare-pid"),
+        (UnshareFlags::NEWIPC, "--unshare-ipc"),
+        (UnshareFlags::NEWNET, "--unshare-net"),
+    ] {
+        if kinds.contains(kind) {
+            say(&[&word]);
+        }
     }
+    say(&[&"--unshare-cgroup-try", &"--cap-drop", &"ALL"]);
     if rustix::process::geteuid().is_root() {
         // As with Landlock: files of others stay within reach of the superuser, in these paths.
         say(&[&"--cap-add", &"CAP_DAC_OVERRIDE"]);

@@ -9,12 +9,15 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 use seccompiler::BpfProgram;
 
-use super::filter::{self, Sockets};
-use super::support::{UNIX_ABI, check, landlock_abi, working_bwrap};
-use super::{Confinement, Home, Level, Refusal, Scratch, bwrap, landlock};
+use super::namespaces::Namespaces;
+use super::support::{SystemSupport, check_on, working_bwrap};
+use super::{Confinement, Home, Level, Refusal, Scratch, bwrap, filter, landlock};
 
 /// Descriptors of ours are moved up here, out of the way of those a child is given by number.
 const FIRST_FD: i32 = 10;
+
+/// Processes of ours that stay beside a program in its namespaces.
+const HELPERS: u64 = 2;
 
 /// A confinement that was made ready. The child enters it between fork and exec
 /// (`util::process`); the rest is for the parent.
@@ -28,6 +31,8 @@ pub struct Cage {
     pub(in crate::util) limits_are_final: bool,
     /// Rules to enter; with them come no new privileges.
     pub(in crate::util) ruleset: Option<OwnedFd>,
+    /// Namespaces to make before the rules are entered.
+    pub(in crate::util) namespaces: Option<Namespaces>,
     /// The filter to enter, last of all.
     pub(in crate::util) filter: Option<BpfProgram>,
     /// A descriptor that has to stay open across exec.
@@ -42,16 +47,21 @@ pub struct Cage {
 
 impl Cage {
     pub(super) fn build(
+        system: &dyn SystemSupport,
         confinement: &Confinement,
         program: &Path,
         cwd: &Path,
     ) -> Result<Self, Refusal> {
-        check(confinement.level)?;
+        check_on(system, confinement.level)?;
         let mut cage = Self {
-            resources: confinement.limits.resources()?,
+            resources: confinement.limits.resources(match confinement.level {
+                Level::Namespaces => HELPERS,
+                Level::Limits | Level::Landlock | Level::Bwrap => 0,
+            })?,
             powers: None,
             limits_are_final: false,
             ruleset: None,
+            namespaces: None,
             filter: None,
             inherited: None,
             wrapper: None,
@@ -62,24 +72,29 @@ impl Cage {
             Level::Limits => {
                 cage.limits_are_final = powers()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
             }
-            Level::Landlock => cage.landlock(confinement)?,
+            Level::Landlock => cage.landlock(system, confinement)?,
+            Level::Namespaces => {
+                cage.landlock(system, confinement)?;
+                cage.namespaces(confinement, cwd)?;
+            }
             Level::Bwrap => cage.bwrap(confinement, program, cwd)?,
         }
         Ok(cage)
     }
 
-    fn landlock(&mut self, confinement: &Confinement) -> Result<(), Refusal> {
+    fn landlock(
+        &mut self,
+        system: &dyn SystemSupport,
+        confinement: &Confinement,
+    ) -> Result<(), Refusal> {
         let scratch = Scratch::make(&confinement.scratch).map_err(|why| Refusal::Path {
             path: confinement.scratch.clone(),
             why: why.to_string(),
         })?;
-        self.ruleset = Some(out_of_the_way(&landlock::ruleset(confinement, scratch.path())?)?);
-        self.filter = Some(filter::program(match confinement.network {
-            true => Sockets::All,
-            // The rules know the paths of sockets, or nothing does.
-            false if landlock_abi() >= Some(UNIX_ABI) => Sockets::Unix,
-            false => Sockets::Pairs,
-        })?);
+        let abi = system.landlock_abi().unwrap_or_default();
+        let rules = landlock::ruleset(confinement, scratch.path(), abi)?;
+        self.ruleset = Some(out_of_the_way(&rules)?);
+        self.filter = Some(filter::program(confinement)?);
         // The superuser could load modules, set the clock or raise its limits. It keeps the power
         // over files of others, since the rules say which.
         let had = powers()?;
@@ -94,6 +109,21 @@ impl Cage {
         Ok(())
     }
 
+    fn namespaces(&mut self, confinement: &Confinement, cwd: &Path) -> Result<(), Refusal> {
+        let scratch = self.scratch.as_ref().map_or(Path::new("/"), Scratch::path);
+        let namespaces = Namespaces::of(confinement, scratch, cwd)?;
+        if namespaces.maps.is_some() {
+            // Whoever makes a user namespace has all powers in it.
+            self.powers = Some(CapabilitySets {
+                effective: CapabilitySet::empty(),
+                permitted: CapabilitySet::empty(),
+                inheritable: CapabilitySet::empty(),
+            });
+        }
+        self.namespaces = Some(namespaces);
+        Ok(())
+    }
+
     fn bwrap(
         &mut self,
         confinement: &Confinement,
@@ -102,12 +132,10 @@ impl Cage {
     ) -> Result<(), Refusal> {
         use std::os::fd::AsRawFd as _;
         let bwrap = working_bwrap()?;
-        // With the network off it has a network of its own, and only the sockets of its paths.
-        let sockets = if confinement.network { Sockets::All } else { Sockets::Unix };
-        let filter = in_memory(&filter::bytes(&filter::program(sockets)?))?;
+        let filter = in_memory(&filter::bytes(&filter::program(confinement)?))?;
         let mut arguments = bwrap::arguments(confinement, cwd, filter.as_raw_fd())?;
         arguments.push(program.into());
-        self.wrapper = Some((bwrap.to_path_buf(), arguments));
+        self.wrapper = Some((bwrap, arguments));
         self.inherited = Some(filter);
         self.variables(confinement, Path::new(bwrap::TMP));
         Ok(())

@@ -1,58 +1,36 @@
 //! The seccomp filter of a confined child: system calls that no rule about files can hold.
 //!
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
-//! filter is a list of what is forbidden, not of what is allowed: it closes known doors beside the
-//! file rules and is no claim about the rest of the kernel.
+//! filter is a list of what is forbidden ([`super::calls`]), not of what is allowed: it closes
+//! known ways around the file rules and is no claim about the rest of the kernel.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rustix::io::Errno;
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::Refusal;
+use super::calls::{Condition, DENIED, DeniedCalls, Test, When};
 use super::support::unsupported;
+use super::{Confinement, Level, Refusal};
 
-/// Denied whatever their arguments.
-const DENIED: &[i64] = &[
-    // The memory of other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
-    // Another view of the file system.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsmount,
-    libc::SYS_mount_setattr,
-    libc::SYS_setns,
-    // The kernel's keyrings belong to the whole session.
-    libc::SYS_add_key,
-    libc::SYS_keyctl,
-    libc::SYS_request_key,
-    // A ring of requests does system calls that no filter sees.
-    libc::SYS_io_uring_setup,
-    // Large parts of the kernel that tools have no use for.
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-];
-
-/// What may be connected to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sockets {
-    /// Everything.
-    All,
-    /// Unix sockets.
-    Unix,
-    /// Nothing; pairs of Unix sockets can be made.
-    Pairs,
+/// The part of the table that holds for a confinement: what the filter is made of, and what is
+/// said about it. Resource limits alone have no filter.
+pub(super) fn denied(confinement: &Confinement) -> impl Iterator<Item = &'static DeniedCalls> {
+    let (network, level) = (confinement.network, confinement.level);
+    // In a mount namespace what may not be changed is mounted read-only, metadata included.
+    let metadata = confinement.metadata || level != Level::Landlock;
+    DENIED.iter().filter(move |group| {
+        level.confines()
+            && match group.condition {
+                Condition::Always => true,
+                Condition::NetworkOff => !network,
+                Condition::MetadataOff => !metadata,
+            }
+    })
 }
 
 fn architecture() -> Result<TargetArch, Refusal> {
@@ -70,50 +48,55 @@ pub(super) fn usable() -> Result<(), Refusal> {
     architecture().map(|_| ())
 }
 
-/// The filter.
+/// The filter of a confinement.
 ///
 /// # Errors
 /// When there is none for this machine.
-pub(super) fn program(sockets: Sockets) -> Result<BpfProgram, Refusal> {
-    let failed = |why: seccompiler::BackendError| Refusal::Failed(format!("seccomp: {why}"));
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        DENIED.iter().map(|call| (*call, Vec::new())).collect();
-    let mut only_if = |call: i64, condition: Result<SeccompCondition, _>| {
-        let rule = SeccompRule::new(vec![condition?])?;
-        rules.insert(call, vec![rule]);
-        Ok(())
-    };
-    let new_user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
-    let makes_user = || {
-        SeccompCondition::new(
-            0,
-            SeccompCmpArgLen::Qword,
-            SeccompCmpOp::MaskedEq(new_user),
-            new_user,
-        )
-    };
-    let foreign = || {
-        let unix = u64::from(libc::AF_UNIX.cast_unsigned());
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, unix)
-    };
-    // In a user namespace of its own a process has powers over parts of the kernel.
-    only_if(libc::SYS_clone, makes_user()).map_err(failed)?;
-    only_if(libc::SYS_unshare, makes_user()).map_err(failed)?;
-    if sockets != Sockets::All {
-        only_if(libc::SYS_socket, foreign()).map_err(failed)?;
-        only_if(libc::SYS_socketpair, foreign()).map_err(failed)?;
-    }
-    if sockets == Sockets::Pairs {
-        // A filter cannot see the path of a socket, and behind a path may stand the session bus or
-        // a container engine, which start anything for whoever asks.
-        let addressed = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
-        only_if(libc::SYS_sendto, addressed).map_err(failed)?;
-        rules.insert(libc::SYS_connect, Vec::new());
+pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, Refusal> {
+    let failed = |why: BackendError| Refusal::Failed(format!("seccomp: {why}"));
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, when) in denied(confinement).flat_map(|group| group.calls) {
+        let more = rules_of(when).map_err(failed)?;
+        match rules.entry(*call) {
+            // No rule means "always", which stays the case whatever else is said.
+            Entry::Occupied(known) if known.get().is_empty() => {}
+            Entry::Occupied(mut known) if more.is_empty() => {
+                known.insert(more);
+            }
+            Entry::Occupied(mut known) => known.get_mut().extend(more),
+            Entry::Vacant(new) => {
+                new.insert(more);
+            }
+        }
     }
     let denied = SeccompAction::Errno(Errno::PERM.raw_os_error().cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, architecture()?);
     let rest: BpfProgram = filter.and_then(TryInto::try_into).map_err(failed)?;
     Ok(unknown_calls().into_iter().chain(rest).collect())
+}
+
+fn rules_of(when: When) -> Result<Vec<SeccompRule>, BackendError> {
+    let condition = |test: &Test| match *test {
+        Test::Is(argument, value) => {
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value.into())
+        }
+        Test::IsNot(argument, value) => {
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value.into())
+        }
+        Test::Bits(argument, mask, value) => SeccompCondition::new(
+            argument,
+            SeccompCmpArgLen::Qword,
+            SeccompCmpOp::MaskedEq(mask),
+            value,
+        ),
+        Test::NotNull(argument) => {
+            SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
+        }
+    };
+    let rule = |tests: &&'static [Test]| {
+        SeccompRule::new(tests.iter().map(condition).collect::<Result<_, _>>()?)
+    };
+    when.iter().map(rule).collect()
 }
 
 /// Instructions that make some system calls look as if the kernel had none of them.

@@ -9,31 +9,38 @@ use landlock::{
 };
 use rustix::fs::{FileType, fstat};
 
-use super::support::{SCOPES_ABI, UNIX_ABI, landlock_abi};
+use super::subject::Subject;
 use super::{Confinement, Refusal, system};
 
 /// The first version that knows of TCP.
 const TCP_ABI: u32 = 4;
 /// The first version that knows of the control requests of devices.
 const DEVICE_ABI: u32 = 5;
+/// The first version that keeps signals and abstract sockets inside.
+const SCOPES_ABI: u32 = 6;
+/// The first version that knows the paths of Unix sockets.
+const UNIX_ABI: u32 = 9;
 
 /// The rules for one child, as the descriptor it enters them by.
 ///
 /// # Errors
 /// When a path cannot be opened or the kernel refuses a rule: every right is a hard requirement.
-pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<OwnedFd, Refusal> {
-    let abi = landlock_abi().unwrap_or_default();
+pub(super) fn ruleset(
+    confinement: &Confinement,
+    scratch: &Path,
+    abi: u32,
+) -> Result<OwnedFd, Refusal> {
     let rights = Rights::of(abi);
+    let handled = Handled::of(confinement, abi);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(rights.all)
+        .handle_access(handled.files)
         .map_err(failed)?;
-    if !confinement.network && abi >= TCP_ABI {
-        rules = rules.handle_access(AccessNet::from_all(ABI::V4)).map_err(failed)?;
+    if !handled.network.is_empty() {
+        rules = rules.handle_access(handled.network).map_err(failed)?;
     }
-    let scopes = scopes();
-    if !scopes.is_empty() {
-        rules = rules.scope(scopes).map_err(failed)?;
+    if !handled.scopes.is_empty() {
+        rules = rules.scope(handled.scopes).map_err(failed)?;
     }
     let mut rules = rules.create().map_err(failed)?;
     if confinement.system {
@@ -60,10 +67,39 @@ pub(super) fn ruleset(confinement: &Confinement, scratch: &Path) -> Result<Owned
     fd.ok_or_else(|| Refusal::Failed("the kernel gave no ruleset".into()))
 }
 
-/// What is kept inside beside files: signals and abstract sockets, where the kernel can.
-pub(super) fn scopes() -> BitFlags<Scope> {
-    let known = if landlock_abi() >= Some(SCOPES_ABI) { ABI::V6 } else { ABI::V5 };
-    Scope::from_all(known)
+/// What the rules deny unless one of them allows it, and what they keep inside.
+pub(super) struct Handled {
+    files: BitFlags<AccessFs>,
+    network: BitFlags<AccessNet>,
+    scopes: BitFlags<Scope>,
+}
+
+impl Handled {
+    /// All that a version of Landlock can do for a confinement.
+    pub(super) fn of(confinement: &Confinement, abi: u32) -> Self {
+        let tcp = !confinement.network && abi >= TCP_ABI;
+        Self {
+            files: Rights::of(abi).all,
+            network: if tcp { AccessNet::from_all(ABI::V4) } else { BitFlags::EMPTY },
+            scopes: Scope::from_all(if abi >= SCOPES_ABI { ABI::V6 } else { ABI::V5 }),
+        }
+    }
+
+    /// In terms of what is kept.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        // A process in a Landlock domain cannot trace one outside, whatever the rules say.
+        let mut kept = vec![Subject::Memory];
+        let kinds = [
+            (self.files.contains(AccessFs::ReadFile), Subject::Files),
+            (self.files.contains(AccessFs::ReadFile), Subject::ProcessDetails),
+            (self.files.contains(AccessFs::ResolveUnix), Subject::UnixSockets),
+            (!self.network.is_empty(), Subject::Network),
+            (self.scopes.contains(Scope::Signal), Subject::Signals),
+            (self.scopes.contains(Scope::AbstractUnixSocket), Subject::AbstractSockets),
+        ];
+        kept.extend(kinds.into_iter().filter(|(held, _)| *held).map(|(_, subject)| subject));
+        kept
+    }
 }
 
 /// Sets of rights, by what this kernel knows.

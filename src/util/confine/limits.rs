@@ -100,10 +100,12 @@ impl Limits {
         Ok(())
     }
 
-    /// The limits as the system takes them. A limit that is stricter already stays.
-    pub(super) fn resources(&self) -> Result<Vec<(Resource, Rlimit)>, Refusal> {
+    /// The limits as the system takes them, with room for `helpers` processes of ours. A limit that
+    /// is stricter already stays.
+    pub(super) fn resources(&self, helpers: u64) -> Result<Vec<(Resource, Rlimit)>, Refusal> {
         self.check()?;
-        let nproc = self.processes.map(|more| more.saturating_add(count_of_tasks()));
+        let counted = |more: u64| more.saturating_add(count_of_tasks()).saturating_add(helpers);
+        let nproc = self.processes.map(counted);
         let cpu = self.cpu.map(|time| time.as_secs().max(1));
         let wanted = [
             (Resource::Data, self.memory, 0),

@@ -8,11 +8,16 @@
 //! |---|---|
 //! | `limits` | resource limits of the kernel, for each process |
 //! | `landlock` | those, Landlock rules on files, and a seccomp filter on system calls |
-//! | `bwrap` | those, the filter, and namespaces made by bubblewrap |
+//! | `namespaces` | all of that, inside of mount, process, IPC and network namespaces |
+//! | `bwrap` | limits, the filter, and namespaces made by bubblewrap |
+//!
+//! [`coverage()`] tells what a level keeps and what it leaves open, from the same tables that make
+//! the rules.
 //!
 //! Everything that allocates or may fail is done in the parent. Between fork and exec a child makes
 //! a handful of system calls and nothing else (`util::process`).
 
+mod coverage;
 mod limits;
 mod scratch;
 mod system;
@@ -21,12 +26,18 @@ mod system;
 mod bwrap;
 #[cfg(target_os = "linux")]
 mod cage;
+#[cfg(target_os = "linux")]
+mod calls;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+mod subject;
 #[cfg(target_os = "linux")]
 mod support;
 
@@ -37,12 +48,17 @@ use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 pub use cage::Cage;
+#[cfg(target_os = "linux")]
+pub use coverage::coverage;
+pub use coverage::{Coverage, Protection};
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Cage, available, check, shortcomings};
+pub use elsewhere::{Cage, available, check, coverage};
 pub use limits::{Cause, Limits, is_superuser};
+#[cfg(target_os = "linux")]
+pub(in crate::util) use namespaces::Namespaces;
 pub use scratch::Scratch;
 #[cfg(target_os = "linux")]
-pub use support::{available, check, shortcomings};
+pub use support::{available, check};
 pub use system::{beside_program, contains};
 
 /// By what a child is confined.
@@ -52,6 +68,8 @@ pub enum Level {
     Limits,
     /// Landlock and seccomp.
     Landlock,
+    /// Landlock and seccomp, inside of namespaces of its own.
+    Namespaces,
     /// Namespaces of bubblewrap, and seccomp.
     Bwrap,
 }
@@ -62,6 +80,7 @@ impl Level {
         match self {
             Self::Limits => "limits",
             Self::Landlock => "landlock",
+            Self::Namespaces => "namespaces",
             Self::Bwrap => "bwrap",
         }
     }
@@ -97,10 +116,14 @@ pub struct Confinement {
     pub write: Vec<PathBuf>,
     /// Whether it may use the network.
     pub network: bool,
+    /// Whether it may change permissions, owners, times and attributes of files where only a filter
+    /// could keep it from that (level `landlock`): of all files of the user, then. The other levels
+    /// allow it in what may be written, and nowhere else.
+    pub metadata: bool,
     /// Bounds on resources, for each of its processes.
     pub limits: Limits,
-    /// Where its private temporary directory is made (level `landlock`; `bwrap` gives it a `/tmp`
-    /// of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
+    /// Where its private temporary directory is made (level `landlock` and `namespaces`; `bwrap` gives it
+    /// a `/tmp` of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
     pub scratch: PathBuf,
     /// Where its home is.
     pub home: Home,
@@ -165,10 +188,12 @@ impl Confinement {
         facts.join("; ")
     }
 
-    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`.
+    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`,
+    /// `namespaces, landlock (ABI 7)`.
     pub fn achieved(&self) -> String {
         match (self.level, support_abi()) {
             (Level::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
+            (Level::Namespaces, Some(abi)) => format!("namespaces, landlock (ABI {abi})"),
             (level, _) => level.as_str().to_owned(),
         }
     }
@@ -178,7 +203,10 @@ impl Confinement {
     /// # Errors
     /// When the system cannot keep what is asked, or a path cannot be opened.
     pub fn prepare(&self, program: &Path, cwd: &Path) -> Result<Cage, Refusal> {
-        Cage::build(self, program, cwd)
+        #[cfg(target_os = "linux")]
+        return Cage::build(&support::ThisSystem, self, program, cwd);
+        #[cfg(not(target_os = "linux"))]
+        return Cage::build(self, program, cwd);
     }
 }
 
@@ -189,7 +217,8 @@ fn shown(path: &PathBuf) -> String {
 
 #[cfg(target_os = "linux")]
 fn support_abi() -> Option<u32> {
-    support::landlock_abi()
+    use support::SystemSupport as _;
+    support::ThisSystem.landlock_abi()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,22 +1,19 @@
-//! What this system can keep: the version of Landlock, and whether bubblewrap works.
+//! What this system can keep: the version of Landlock, whether namespaces can be made, and whether
+//! bubblewrap works.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::{Confinement, Level, Refusal, is_superuser};
+use super::namespaces::Namespaces;
+use super::{Level, Refusal};
 use crate::util::orphans::Awaited;
-use crate::util::process::query_landlock_abi;
+use crate::util::process::{query_landlock_abi, try_namespaces};
 
 /// The least version of Landlock that keeps files: from 2 on a rename cannot carry a file out, from
 /// 3 on a file cannot be cut short.
 const LEAST_ABI: u32 = 3;
-/// The version that keeps signals and abstract sockets inside.
-pub(super) const SCOPES_ABI: u32 = 6;
-/// The version that knows the paths of Unix sockets.
-pub(super) const UNIX_ABI: u32 = 9;
-
 /// Where a system keeps bubblewrap. `PATH` is not asked: a project could have changed it.
 const BWRAP: [&str; 5] = [
     "/usr/bin/bwrap",
@@ -30,49 +27,86 @@ const STEP: Duration = Duration::from_millis(1);
 /// How long it may take.
 const TRIAL: Duration = Duration::from_secs(5);
 
-/// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
-pub(super) fn landlock_abi() -> Option<u32> {
-    static ABI: OnceLock<Option<u32>> = OnceLock::new();
-    *ABI.get_or_init(query_landlock_abi)
+/// What the levels ask of a system. Tests stand in for systems that lack something.
+pub(super) trait SystemSupport {
+    /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
+    fn landlock_abi(&self) -> Option<u32>;
+    /// Whether this user can make mount, process, IPC and network namespaces; else what failed.
+    fn namespaces(&self) -> Result<(), String>;
+    /// Where bubblewrap is installed.
+    fn bwrap(&self) -> Option<PathBuf>;
 }
 
-/// Where bubblewrap is installed.
-pub(super) fn bwrap() -> Option<&'static Path> {
-    BWRAP.iter().map(Path::new).find(|path| path.is_file())
+/// The system that this process runs on. What it can is looked up once.
+#[derive(Debug)]
+pub(super) struct ThisSystem;
+
+impl SystemSupport for ThisSystem {
+    fn landlock_abi(&self) -> Option<u32> {
+        static ABI: OnceLock<Option<u32>> = OnceLock::new();
+        *ABI.get_or_init(query_landlock_abi)
+    }
+
+    /// Distributions forbid them in several ways, and some only when they are used: so they are
+    /// made once, in a child that ends at once.
+    fn namespaces(&self) -> Result<(), String> {
+        static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
+        let attempt = || try_namespaces(Namespaces::trial()).map_err(|why| why.to_string());
+        WORKING.get_or_init(attempt).clone()
+    }
+
+    fn bwrap(&self) -> Option<PathBuf> {
+        BWRAP.iter().map(PathBuf::from).find(|path| path.is_file())
+    }
 }
 
-/// The level for whoever asks to be confined and leaves it open how.
+/// The level for whoever asks to be confined and leaves it open how: the most that works.
 ///
 /// # Errors
 /// When there is neither Landlock nor bubblewrap.
 pub fn available() -> Result<Level, Refusal> {
-    if landlock_usable().is_ok() {
-        return Ok(Level::Landlock);
-    }
-    if bwrap().is_some() {
-        return Ok(Level::Bwrap);
-    }
-    landlock_usable().map(|()| Level::Landlock)
+    available_on(&ThisSystem)
 }
 
-/// Whether a level can be kept here, as far as can be told without starting anything.
+/// The same for a system.
+pub(super) fn available_on(system: &dyn SystemSupport) -> Result<Level, Refusal> {
+    let best = [Level::Namespaces, Level::Landlock, Level::Bwrap];
+    let kept = best.into_iter().find(|level| check_on(system, *level).is_ok());
+    kept.map_or_else(|| check_on(system, Level::Landlock).map(|()| Level::Landlock), Ok)
+}
+
+/// Whether a level can be kept here. That bubblewrap works is seen when it is first used.
 ///
 /// # Errors
 /// Says what is missing.
 pub fn check(level: Level) -> Result<(), Refusal> {
+    check_on(&ThisSystem, level)
+}
+
+/// The same for a system.
+pub(super) fn check_on(system: &dyn SystemSupport, level: Level) -> Result<(), Refusal> {
     match level {
         Level::Limits => Ok(()),
-        Level::Landlock => landlock_usable().and_then(|()| super::filter::usable()),
-        Level::Bwrap => match bwrap() {
+        Level::Landlock => landlock_usable(system).and_then(|()| super::filter::usable()),
+        Level::Namespaces => {
+            check_on(system, Level::Landlock)?;
+            system.namespaces().map_err(|why| {
+                unsupported(
+                    format!("namespaces cannot be made here: {why}"),
+                    "allow unprivileged user namespaces, or use 'level: landlock'",
+                )
+            })
+        }
+        Level::Bwrap => match system.bwrap() {
             Some(_) => super::filter::usable(),
             None => Err(unsupported("bubblewrap (bwrap) is not installed", "install bubblewrap")),
         },
     }
 }
 
-fn landlock_usable() -> Result<(), Refusal> {
+fn landlock_usable(system: &dyn SystemSupport) -> Result<(), Refusal> {
     let remedy = "use a newer kernel, or 'level: bwrap' with bubblewrap installed";
-    match landlock_abi() {
+    match system.landlock_abi() {
         None => Err(unsupported("this kernel has no Landlock, or it is switched off", remedy)),
         Some(abi) if abi < LEAST_ABI => Err(unsupported(
             format!(
@@ -88,36 +122,15 @@ pub(super) fn unsupported(missing: impl Into<String>, remedy: impl Into<String>)
     Refusal::Unsupported { missing: missing.into(), remedy: remedy.into() }
 }
 
-/// What a confined child can still do here that a newer kernel would prevent, in words.
-pub fn shortcomings(confinement: &Confinement) -> Vec<String> {
-    let mut found = Vec::new();
-    if confinement.limits.processes.is_none() && is_superuser() {
-        found.push(
-            "the number of its processes: the superuser is exempt from that limit".to_owned(),
-        );
-    }
-    if confinement.level == Level::Landlock {
-        let abi = landlock_abi().unwrap_or_default();
-        if abi < SCOPES_ABI {
-            found
-                .push("signals to your other programs (Landlock does it from ABI 6 on)".to_owned());
-        }
-        if abi < UNIX_ABI && confinement.network {
-            found.push("Unix sockets (Landlock does it from ABI 9 on)".to_owned());
-        }
-    }
-    found
-}
-
 /// Bubblewrap, once it has shown that it can make namespaces here. Tried once.
 ///
 /// # Errors
 /// When it is not installed, or what it said when it failed.
-pub(super) fn working_bwrap() -> Result<&'static Path, Refusal> {
+pub(super) fn working_bwrap() -> Result<PathBuf, Refusal> {
     static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
     check(Level::Bwrap)?;
-    let path = bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
-    WORKING.get_or_init(|| trial(path)).clone().map(|()| path).map_err(|why| {
+    let path = ThisSystem.bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
+    WORKING.get_or_init(|| trial(&path)).clone().map(|()| path).map_err(|why| {
         unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'")
     })
 }

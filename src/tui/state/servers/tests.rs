@@ -22,6 +22,7 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         transport: "stdio",
         endpoint: format!("mcp-{name} --stdio"),
         confinement: Vec::new(),
+        sandbox: None,
         era: Some(Era::Legacy),
         protocol: Some("2025-11-25".to_owned()),
         supported_versions: Vec::new(),

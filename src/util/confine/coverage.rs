@@ -1,0 +1,111 @@
+//! What a sandbox keeps, by what, and what it leaves open.
+//!
+//! Nothing here says that something is kept. Every line is asked of the mechanism itself: the table
+//! of system calls that the filter is built from, the rights that the Landlock rules handle, and
+//! the namespaces that are made.
+
+/// Something that is out of a confined program's reach.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Protection {
+    /// What it is, in words.
+    pub what: &'static str,
+    /// Every mechanism that keeps it, one of them at least.
+    pub by: Vec<&'static str>,
+}
+
+/// What a sandbox keeps and what it leaves open, on this system.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Coverage {
+    /// The level, as files name it.
+    pub level: &'static str,
+    /// What is out of reach.
+    pub keeps: Vec<Protection>,
+    /// What is not, in words.
+    pub leaves_open: Vec<String>,
+}
+
+impl Coverage {
+    /// In lines for people: one for what is kept, one for what is open.
+    pub fn lines(&self) -> Vec<String> {
+        let kept: Vec<String> = self
+            .keeps
+            .iter()
+            .map(|kept| format!("{} ({})", kept.what, kept.by.join(", ")))
+            .collect();
+        let mut lines = Vec::new();
+        if !kept.is_empty() {
+            lines.push(format!("out of reach: {}", kept.join("; ")));
+        }
+        if !self.leaves_open.is_empty() {
+            lines.push(format!("left open: {}", self.leaves_open.join("; ")));
+        }
+        lines
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub use linux::coverage;
+#[cfg(all(test, target_os = "linux"))]
+pub(super) use linux::coverage_on;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::super::subject::Subject;
+    use super::super::support::{SystemSupport, ThisSystem};
+    use super::super::{Confinement, Level, filter, is_superuser, landlock, namespaces};
+    use super::{Coverage, Protection};
+
+    /// What a confinement keeps on this system.
+    pub fn coverage(confinement: &Confinement) -> Coverage {
+        coverage_on(&ThisSystem, confinement)
+    }
+
+    /// What it keeps on a system.
+    pub(in super::super) fn coverage_on(
+        system: &dyn SystemSupport,
+        confinement: &Confinement,
+    ) -> Coverage {
+        let mechanisms = mechanisms(system, confinement);
+        let mut coverage = Coverage {
+            level: confinement.level.as_str(),
+            keeps: Vec::new(),
+            leaves_open: Vec::new(),
+        };
+        for subject in Subject::ALL {
+            let mut by: Vec<&'static str> = Vec::new();
+            for (name, kept) in &mechanisms {
+                if kept.contains(&subject) && !by.contains(name) {
+                    by.push(*name);
+                }
+            }
+            if by.is_empty() {
+                coverage.leaves_open.push(subject.open().to_owned());
+            } else {
+                coverage.keeps.push(Protection { what: subject.kept(), by });
+            }
+        }
+        if confinement.limits.processes.is_none() {
+            let exempt = "the number of its processes: the superuser is exempt from that limit";
+            let unlimited = "the number of its processes";
+            let open = if is_superuser() { exempt } else { unlimited };
+            coverage.leaves_open.push(open.to_owned());
+        }
+        coverage
+    }
+
+    /// The mechanisms that are used, each with what it keeps.
+    fn mechanisms(
+        system: &dyn SystemSupport,
+        confinement: &Confinement,
+    ) -> Vec<(&'static str, Vec<Subject>)> {
+        let mut used = Vec::new();
+        if matches!(confinement.level, Level::Landlock | Level::Namespaces) {
+            let abi = system.landlock_abi().unwrap_or_default();
+            used.push(("Landlock", landlock::Handled::of(confinement, abi).subjects()));
+        }
+        used.extend(namespaces::kept(confinement));
+        let denied = filter::denied(confinement).map(|group| group.subject).collect();
+        used.push(("system call filter", denied));
+        used
+    }
+}

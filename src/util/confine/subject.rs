@@ -1,0 +1,116 @@
+//! What a program could reach beside its resources, in the words that `inspect` uses.
+
+/// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
+/// mechanisms of a level (see [`super::coverage`]); here are only the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    /// The contents and names of files.
+    Files,
+    /// Permissions, owners, times and attributes of files.
+    Metadata,
+    /// That a file exists, and its size and times.
+    FileExistence,
+    /// Advisory locks.
+    Locks,
+    /// Memory and descriptors of other processes.
+    Memory,
+    /// Limits, priorities and processors of other processes.
+    Scheduling,
+    /// Signals to other processes.
+    Signals,
+    /// What `/proc` tells about other processes.
+    ProcessDetails,
+    /// That a process exists, and whose it is.
+    ProcessIds,
+    /// System V memory, semaphores and queues, and POSIX message queues.
+    SharedMemory,
+    /// Network sockets of every family.
+    Network,
+    /// Unix sockets with a path.
+    UnixSockets,
+    /// Unix sockets with an abstract name.
+    AbstractSockets,
+    /// Mounts, and namespaces to make them in.
+    Mounts,
+    /// Keyrings of the kernel.
+    Keyrings,
+    /// Large interfaces of the kernel.
+    KernelInterfaces,
+    /// All that no filter knows of.
+    Kernel,
+}
+
+impl Subject {
+    /// All of them, in the order they are listed in.
+    pub(super) const ALL: [Self; 17] = [
+        Self::Files,
+        Self::Metadata,
+        Self::Memory,
+        Self::Scheduling,
+        Self::Signals,
+        Self::ProcessDetails,
+        Self::SharedMemory,
+        Self::Network,
+        Self::UnixSockets,
+        Self::AbstractSockets,
+        Self::Mounts,
+        Self::Keyrings,
+        Self::KernelInterfaces,
+        Self::FileExistence,
+        Self::ProcessIds,
+        Self::Locks,
+        Self::Kernel,
+    ];
+
+    /// What is out of reach when something keeps it.
+    pub(super) fn kept(self) -> &'static str {
+        match self {
+            Self::Files => "other files",
+            Self::Metadata => "permissions, owners, times and attributes of other files",
+            Self::FileExistence => "which other files exist",
+            Self::Locks => "locks on files it can read",
+            Self::Memory => "memory and descriptors of other processes",
+            Self::Scheduling => "limits and priorities of other processes",
+            Self::Signals => "signals to other processes",
+            Self::ProcessDetails => "/proc of other processes",
+            Self::ProcessIds => "which other processes exist",
+            Self::SharedMemory => "System V memory and semaphores, message queues",
+            Self::Network => "the network",
+            Self::UnixSockets => "Unix sockets by path",
+            Self::AbstractSockets => "abstract Unix sockets",
+            Self::Mounts => "mounts and user namespaces",
+            Self::Keyrings => "the kernel's keyrings",
+            Self::KernelInterfaces => "io_uring, bpf, perf events and userfaultfd",
+            Self::Kernel => "flaws of the kernel",
+        }
+    }
+
+    /// What can be done when nothing keeps it.
+    pub(super) fn open(self) -> &'static str {
+        match self {
+            Self::Files => "every file that you may read or change",
+            Self::Metadata => "permissions, owners, times and attributes of all your files",
+            Self::FileExistence => {
+                "whether any file exists, its size and times, and when it changes (not what it holds)"
+            }
+            Self::Locks => "advisory locks on the files that it can read",
+            Self::Memory => "memory and descriptors of your other processes",
+            Self::Scheduling => "limits and priorities of your other processes",
+            Self::Signals => "signals to your other processes",
+            Self::ProcessDetails => "environment and command line of your other processes",
+            Self::ProcessIds => {
+                "which processes exist and whose they are (not what they were started with)"
+            }
+            Self::SharedMemory => "System V memory and semaphores, and message queues",
+            Self::Network => "the network, with the services of this machine",
+            Self::UnixSockets => {
+                "Unix sockets of your other programs by path, such as the session bus"
+            }
+            Self::AbstractSockets => "abstract Unix sockets of your other programs",
+            Self::Mounts => "mounts in user namespaces of its own",
+            Self::Keyrings => "the kernel's keyrings of your session",
+            Self::KernelInterfaces => "io_uring, bpf, perf events and userfaultfd",
+            Self::Kernel => "flaws of the kernel in the calls that are allowed",
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is chosen and refused on systems that lack something, and what is said about each level.
+
+use super::super::coverage::coverage_on;
+use super::super::support::{SystemSupport, available_on, check_on};
+use super::*;
+
+/// A system that lacks what a test says.
+#[derive(Clone)]
+struct Other {
+    landlock: Option<u32>,
+    namespaces: bool,
+    bwrap: bool,
+}
+
+const WHOLE: Other = Other { landlock: Some(9), namespaces: true, bwrap: true };
+
+impl SystemSupport for Other {
+    fn landlock_abi(&self) -> Option<u32> {
+        self.landlock
+    }
+
+    fn namespaces(&self) -> Result<(), String> {
+        if self.namespaces { Ok(()) } else { Err("Operation not permitted".into()) }
+    }
+
+    fn bwrap(&self) -> Option<PathBuf> {
+        self.bwrap.then(|| "/usr/bin/bwrap".into())
+    }
+}
+
+#[test]
+fn the_most_that_works_is_taken_and_nothing_less_than_files_is() {
+    let landlock = Other { namespaces: false, ..WHOLE };
+    let bwrap = Other { landlock: None, ..WHOLE };
+    let old = Other { landlock: Some(2), ..WHOLE };
+    let bare = Other { landlock: None, namespaces: true, bwrap: false };
+    assert_eq!(available_on(&WHOLE), Ok(Level::Namespaces));
+    assert_eq!(available_on(&landlock), Ok(Level::Landlock));
+    assert_eq!(available_on(&bwrap), Ok(Level::Bwrap));
+    assert_eq!(available_on(&old), Ok(Level::Bwrap));
+    let refusal = available_on(&bare).unwrap_err().to_string();
+    assert!(refusal.contains("no Landlock"), "{refusal}");
+}
+
+#[test]
+fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
+    let room = Room::new();
+    let prepared = |system: &Other, level| {
+        let confinement = room.confinement(level);
+        Cage::build(system, &confinement, Path::new("/bin/true"), &room.path("work"))
+            .map(|_| ())
+            .map_err(|refusal| refusal.to_string())
+    };
+    let lacks = Other { landlock: None, namespaces: false, bwrap: false };
+    for level in [Level::Landlock, Level::Namespaces, Level::Bwrap] {
+        assert!(prepared(&lacks, level).is_err(), "{level:?}");
+        assert!(check_on(&lacks, level).is_err(), "{level:?}");
+    }
+    let without = Other { namespaces: false, ..WHOLE };
+    let refusal = prepared(&without, Level::Namespaces).unwrap_err();
+    assert_eq!(refusal, "namespaces cannot be made here: Operation not permitted");
+    assert_eq!(std::fs::read_dir(room.path("scratch")).unwrap().count(), 0);
+}
+
+/// What is kept and what is open, by the beginnings of the lines.
+fn said(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<String>) {
+    let coverage = coverage_on(system, confinement);
+    (coverage.keeps.iter().map(|kept| kept.what).collect(), coverage.leaves_open)
+}
+
+#[test]
+fn nothing_is_left_open_silently() {
+    let room = Room::new();
+    for level in [Level::Limits, Level::Landlock, Level::Namespaces, Level::Bwrap] {
+        for (network, metadata, abi) in
+            [(false, false, 9), (true, false, 9), (false, true, 9), (true, true, 3)]
+        {
+            let confinement = Confinement { network, metadata, ..room.confinement(level) };
+            let system = Other { landlock: Some(abi), ..WHOLE };
+            let (keeps, open) = said(&system, &confinement);
+            // Each subject is on one of the two sides; the number of processes is beside them.
+            assert_eq!(keeps.len() + open.len(), subject::Subject::ALL.len() + 1, "{level:?}");
+            assert_eq!(keeps.is_empty(), level == Level::Limits);
+            let is_open = |words: &str| open.iter().any(|line| line.contains(words));
+            assert!(is_open("flaws of the kernel"));
+            assert_eq!(is_open("the network, with"), network || level == Level::Limits);
+            let changes = level == Level::Limits || (level == Level::Landlock && metadata);
+            assert_eq!(is_open("permissions, owners"), changes, "{level:?}");
+            assert_eq!(is_open("whether any file exists"), level != Level::Bwrap, "{level:?}");
+            let signals = level == Level::Limits || (level == Level::Landlock && abi < 6);
+            assert_eq!(is_open("signals"), signals, "{level:?}");
+            let sockets = match level {
+                Level::Limits => true,
+                Level::Landlock | Level::Namespaces => network && abi < 9,
+                Level::Bwrap => false,
+            };
+            assert_eq!(is_open("session bus"), sockets, "{level:?} {network} {abi}");
+        }
+    }
+}
+
+#[test]
+fn every_protection_names_its_mechanisms() {
+    let room = Room::new();
+    let coverage = coverage_on(&WHOLE, &room.confinement(Level::Namespaces));
+    let by = |what: &str| {
+        let kept = coverage.keeps.iter().find(|kept| kept.what.starts_with(what));
+        kept.map(|kept| kept.by.join(", ")).unwrap_or_default()
+    };
+    assert_eq!(by("other files"), "Landlock, mount namespace");
+    assert_eq!(by("permissions"), "mount namespace");
+    assert_eq!(by("the network"), "Landlock, network namespace, system call filter");
+    assert_eq!(by("System V"), "IPC namespace, system call filter");
+    assert_eq!(by("signals"), "Landlock, process namespace");
+}
