@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::util::regular;
+
 /// The most files of a package that are read.
 const MOST_FILES: usize = 2_000;
 /// The most bytes of them.
@@ -100,7 +102,7 @@ impl Found {
             let content = if read > MOST_BYTES {
                 Vec::new()
             } else {
-                std::fs::read(file).unwrap_or_default()
+                regular::bytes(file, MOST_BYTES).unwrap_or_default()
             };
             for part in [name, &size.to_be_bytes(), &content] {
                 hash.update((part.len() as u64).to_be_bytes());
