@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::read::reason;
 use super::spec::{Configuration, Trust, TrustRequest};
 use crate::model::{Fault, Problem};
-use crate::util::replace;
+use crate::util::{private, replace};
 
 /// What a person would have to allow before everything in `configuration` may start.
 pub fn pending(configuration: &Configuration) -> Vec<TrustRequest> {
@@ -20,9 +20,6 @@ pub fn pending(configuration: &Configuration) -> Vec<TrustRequest> {
     };
     tools.chain(servers).filter_map(asked).collect()
 }
-
-/// Nobody else reads what was allowed.
-const PRIVATE: u32 = 0o600;
 
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 16 << 20;
@@ -139,7 +136,7 @@ impl TrustStore {
         change(&mut allowed);
         let content = Content { version: 1, allowed };
         let text = serde_json::to_string_pretty(&content).map_err(|why| failed(why.to_string()))?;
-        replace::replace(&path, &(text + "\n"), PRIVATE).map_err(|why| failed(reason(&why)))?;
+        private::replace(&path, (text + "\n").as_bytes()).map_err(|why| failed(reason(&why)))?;
         drop(lock);
         self.allowed = content.allowed;
         Ok(())
