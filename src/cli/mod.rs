@@ -13,6 +13,7 @@ pub mod context;
 pub mod entries;
 pub mod grammar;
 pub mod login;
+pub mod named_files;
 pub mod offered;
 pub mod output;
 pub mod progress;

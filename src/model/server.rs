@@ -95,9 +95,10 @@ pub struct ServerStatus {
     pub description: Option<String>,
     /// Where it is in its life.
     pub state: ServerState,
-    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE).
+    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
+    /// be used.
     pub transport: &'static str,
-    /// The command line or URL.
+    /// The command line or URL; empty when its entry cannot be used.
     pub endpoint: String,
     /// What its program is confined to, in lines; nothing when it has the user's rights.
     pub confinement: Vec<String>,
@@ -141,4 +142,38 @@ pub struct ServerStatus {
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.
     pub stderr_tail: Vec<String>,
+}
+
+impl ServerStatus {
+    /// A server that cannot be used, and why; nothing else is known of it.
+    pub fn failed(name: &str, fault: Fault) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: None,
+            state: ServerState::Failed(fault.server(name)),
+            transport: "",
+            endpoint: String::new(),
+            confinement: Vec::new(),
+            era: None,
+            protocol: None,
+            supported_versions: Vec::new(),
+            server_info: None,
+            capabilities: None,
+            instructions: None,
+            pid: None,
+            memory: None,
+            connect: None,
+            ping: None,
+            tools: None,
+            resources: None,
+            prompts: None,
+            starts: 0,
+            uptime: None,
+            last_error: None,
+            weight: None,
+            circuit: Circuit::Closed,
+            warnings: Vec::new(),
+            stderr_tail: Vec::new(),
+        }
+    }
 }
