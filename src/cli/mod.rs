@@ -12,6 +12,7 @@ pub mod complete;
 pub mod context;
 pub mod entries;
 pub mod grammar;
+pub mod literal;
 pub mod login;
 pub mod named_files;
 pub mod offered;

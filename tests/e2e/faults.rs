@@ -117,6 +117,7 @@ faults! {
     offers_evil: BOTH, LEGACY, list 0, call 0;
     offers_broken_answers: BOTH, LEGACY, list 0, call 0;
     offers_no_subscriptions: BOTH, LEGACY, list 0, call 0;
+    offers_shell_words: BOTH, LEGACY, list 0 | 11, call 0;
     offers_subscription_ends: BOTH, MODERN, list 0, call 0;
     offers_subscription_breaks: STDIO, LEGACY, list 0, call 0;
 
