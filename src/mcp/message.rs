@@ -567,9 +567,27 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, "not valid JSON"),
             ("Content-Length: 120", "Content-Length"),
         ] {
-            let Reading::Broken(fault) = read(text) else { panic!("{text}") };
+            let Reading::Unreadable(fault) = read(text) else { panic!("{text}") };
             assert!(fault.message().contains(words), "{}", fault.message());
         }
+        // Text in braces is a log line too; what goes on like a message is one.
+        assert!(matches!(read("{info: ready}"), Reading::Noise(_)));
+        assert!(matches!(read(r#"{"level""#), Reading::Unreadable(_)));
+    }
+
+    #[test]
+    fn nul_bytes_are_noise_around_a_message_and_break_it_inside() {
+        let read = |text: &'static str| read(&Bytes::from_static(text.as_bytes()));
+        let answer = "\0\0{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r";
+        let Reading::Messages(messages, doubts) = read(answer) else { panic!("unreadable") };
+        assert_eq!((messages.len(), doubts.len()), (1, 1));
+        assert!(doubts[0].contains("NUL"), "{doubts:?}");
+        let Reading::Messages(messages, doubts) = read("\0\0\0") else { panic!("unreadable") };
+        assert_eq!((messages.len(), doubts.len()), (0, 1));
+        let cut = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"\0";
+        let Reading::Unreadable(fault) = read(cut) else { panic!("readable") };
+        assert_eq!(fault.message(), "a raw NUL byte stands inside a message");
+        assert!(fault.hint_text().is_none());
     }
 
     #[test]
