@@ -11,15 +11,16 @@ _clap_complete_toolhost() {
     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
         words[COMP_CWORD]="$2"
     fi
-    COMPREPLY=( $( \
+    COMPREPLY=()
+    read -r -d '' -a COMPREPLY < <( \
         _CLAP_IFS="$IFS" \
         _CLAP_COMPLETE_INDEX="$_CLAP_COMPLETE_INDEX" \
         _CLAP_COMPLETE_COMP_TYPE="$_CLAP_COMPLETE_COMP_TYPE" \
         _CLAP_COMPLETE_SPACE="$_CLAP_COMPLETE_SPACE" \
         COMPLETE="bash" \
         "toolhost" -- "${words[@]}" \
-    ) )
-    if [[ $? != 0 ]]; then
+    )
+    if [[ ${#COMPREPLY[@]} == 0 ]]; then
         unset COMPREPLY
     elif [[ $_CLAP_COMPLETE_SPACE == false ]] && [[ "${COMPREPLY-}" =~ [=/:]$ ]]; then
         compopt -o nospace

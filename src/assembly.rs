@@ -41,6 +41,7 @@ use crate::stats::{self, Spool};
 use crate::util::append::Location;
 use crate::util::clock::SystemClock;
 use crate::util::orphans;
+use crate::util::private;
 use crate::util::segments::Keep;
 
 /// What the command line says about the whole run.
@@ -136,6 +137,10 @@ pub fn assemble(
     let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
     stand_ins::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
+    if let Some(cache) = environment.cache_dir() {
+        // One that older versions made for everybody. What cannot be changed is no worse than before.
+        let _as_it_was = private::tighten(&cache);
+    }
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
     let watch = ListWatch::default();

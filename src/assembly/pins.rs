@@ -21,7 +21,7 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::model::{Fault, Origin};
 use crate::providers::mcp::identity;
-use crate::util::{json, replace};
+use crate::util::{json, private, replace};
 
 /// The name of the file in the state directory.
 pub const FILE: &str = "pins.json";
@@ -104,8 +104,12 @@ impl PinFile {
         let mut book = self.read()?.unwrap_or_default();
         change(&mut book);
         book.tidy();
-        let mode = if self.own { 0o600 } else { 0o666 };
-        replace::replace(&self.path, &text(&book), mode).map_err(|why| failed(&why))?;
+        let written = if self.own {
+            private::replace(&self.path, text(&book).as_bytes())
+        } else {
+            replace::replace(&self.path, &text(&book), 0o666)
+        };
+        written.map_err(|why| failed(&why))?;
         drop(turn);
         Ok(())
     }

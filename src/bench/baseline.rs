@@ -3,7 +3,6 @@
 //! Owns: reading what was saved back, the changes since, and whether one is a regression. Never
 //! does: write the file (its content is `bench::json`).
 
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use super::statistic::Statistic;
 use crate::model::Fault;
 use crate::util::base64;
 use crate::util::histogram::Durations;
+use crate::util::regular;
 use crate::util::units::show_duration;
 
 /// The figures that `--max-regression` judges: what most calls take at worst, what they take on
@@ -163,16 +163,10 @@ impl Change {
 /// When it cannot be read, is none of ours, or was written by a newer version.
 pub fn read(path: &Path) -> Result<Saved, Fault> {
     let name = path.display().to_string();
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text))
-        .map_err(|error| {
-            Fault::usage(format!("the baseline {name} cannot be read: {error}"))
-                .hint("write one with `toolhost bench NAME --save FILE`")
-        })?;
-    if text.len() as u64 > LONGEST {
-        return Err(Fault::usage(format!("the baseline {name} is longer than 64 MiB")));
-    }
+    let text = regular::text(path, LONGEST).map_err(|error| {
+        Fault::usage(format!("the baseline {name} cannot be read: {error}"))
+            .hint("write one with `toolhost bench NAME --save FILE`")
+    })?;
     parse(&text, &name)
 }
 

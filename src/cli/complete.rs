@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use super::args::Cli;
 use super::commands::completions::VARIABLE;
 use super::output::door::Stop;
-use super::{records, save, views};
+use super::{literal, records, views};
 use crate::assembly::{self, Assembly, FrontEnd, Options};
 use crate::catalogue::{Catalogue, filter};
 use crate::config;
@@ -27,6 +27,7 @@ use crate::history;
 use crate::host::offers::Offerings;
 use crate::host::request::Reach;
 use crate::model::{Fault, Origin, Prompt, Source, ToolDefinition, ToolName};
+use crate::util::private;
 use crate::util::segments::Backwards;
 use crate::util::text;
 
@@ -48,6 +49,7 @@ pub fn answer(arguments: &[OsString], environment: &dyn Environment) -> Result<b
         return Ok(false);
     }
     CompleteEnv::with_factory(Cli::command)
+        .shells(literal::SHELLS)
         .var(VARIABLE)
         .bin("toolhost")
         .completer("toolhost")
@@ -124,9 +126,10 @@ pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn candidates(current: &OsStr, names: Names) -> Vec<CompletionCandidate> {
     let start = current.to_string_lossy();
+    let plain = literal::unquoted(&start);
     names
         .into_iter()
-        .filter(|(name, _)| name.starts_with(&*start))
+        .filter(|(name, _)| name.starts_with(&*start) || name.starts_with(&plain))
         .map(|(name, about)| {
             let about = (!about.is_empty()).then(|| about.into());
             CompletionCandidate::new(name).help(about)
@@ -294,11 +297,13 @@ fn keys(tool: &ToolDefinition) -> Names {
         .collect()
 }
 
-/// Whether a name can be put on a command line as it is.
+/// Whether a name can be put on a command line, quoted where that has to be.
 fn is_word(name: &str) -> bool {
+    let is_other_space = |c: char| c.is_whitespace() && c != ' ';
     !name.is_empty()
         && !name.starts_with('-')
-        && !name.chars().any(|c| c.is_whitespace() || c.is_control() || text::is_invisible(c))
+        && name.trim() == name
+        && !name.chars().any(|c| is_other_space(c) || c.is_control() || text::is_invisible(c))
 }
 
 /// Keeps the names of a listing for the next completion. A failure costs only completions.
@@ -369,10 +374,10 @@ fn keep(environment: &dyn Environment, configuration: &Configuration, before: &K
         "prompts": now.prompts,
     });
     if let Some(directory) = path.parent()
-        && std::fs::create_dir_all(directory).is_ok()
+        && private::own_directory(directory).is_ok()
     {
         // A cache that cannot be written is a slower or poorer completion and nothing else.
-        let _unwritten = save::write(&path, kept.to_string().as_bytes());
+        let _unwritten = private::replace(&path, kept.to_string().as_bytes());
     }
 }
 
@@ -496,7 +501,7 @@ mod tests {
         };
         let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
         Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
-            "properties": { "city": { "description": "Where. In words." }, "a b": {} }
+            "properties": { "city": { "description": "Where. In words." }, "a\nb": {} }
         }));
         remember(&environment, &files("f"), &listed);
         let known = read(&environment, &files("f"));
@@ -530,7 +535,7 @@ mod tests {
     #[test]
     fn only_names_that_are_words_are_offered() {
         assert!(is_word("github-search_issues"));
-        for name in ["", "-x", "a b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
+        for name in ["", "-x", " a", "a\u{a0}b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
             assert!(!is_word(name), "{name:?}");
         }
         let names =

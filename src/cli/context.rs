@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::answers::{AnsweringInbox, Answers};
 use super::args::Global;
 use super::entries::owns;
+use super::named_files;
 use super::output::{Door, Format, Stop};
 use super::progress::Progress;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
@@ -144,6 +145,8 @@ impl Context {
         build: impl Fn() -> Result<Assembly, Fault>,
     ) -> Result<Assembly, Fault> {
         let assembly = build()?;
+        let (request, cwd) = (self.load_request(), self.environment.cwd());
+        named_files::expect_readable(&request, &cwd, &assembly.configuration)?;
         self.judge(&assembly.configuration)?;
         let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
         let needed = needs_consent(&assembly.configuration, starts);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::spec::{Configuration, DisabledEntry};
-use crate::model::Fault;
+use crate::config::spec::{Configuration, DisabledEntry, FileRole};
+use crate::model::{Fault, ServerStatus};
 
 /// Checks that every name in `names` is one of `known` servers.
 ///
@@ -19,7 +19,8 @@ pub fn expect_servers(
         return Ok(());
     };
     if let Some(entry) = configuration.disabled.iter().find(|entry| entry.name == *name) {
-        return Err(out_of_service(entry));
+        let fault = Fault::config(format!("'{}' is {}", entry.name, out_of_service(entry)));
+        return Err(explained(fault, entry));
     }
     let fault = Fault::usage(format!("there is no server '{name}'"));
     if known.is_empty() {
@@ -29,10 +30,26 @@ pub fn expect_servers(
     Err(fault.hint(format!("known: {}", known.join(", "))))
 }
 
-fn out_of_service(entry: &DisabledEntry) -> Fault {
+/// The servers whose entries cannot be used, as far as `names` (all when empty) ask for them.
+pub fn broken_servers(configuration: &Configuration, names: &[String]) -> Vec<ServerStatus> {
+    let wanted = |entry: &&DisabledEntry| {
+        entry.role == FileRole::Servers && (names.is_empty() || names.contains(&entry.name))
+    };
+    let entries = configuration.disabled.iter().filter(wanted);
+    let status = |entry: &DisabledEntry| {
+        let fault = explained(Fault::config(out_of_service(entry)), entry);
+        ServerStatus::failed(&entry.name, fault)
+    };
+    entries.map(status).collect()
+}
+
+fn out_of_service(entry: &DisabledEntry) -> String {
+    format!("out of service: {}", entry.problem.message)
+}
+
+/// The fault of an entry with its place and what can be done.
+fn explained(mut fault: Fault, entry: &DisabledEntry) -> Fault {
     let problem = &entry.problem;
-    let mut fault =
-        Fault::config(format!("'{}' is out of service: {}", entry.name, problem.message));
     if let Some(place) = &problem.place {
         fault = fault.place(place.clone());
     }
@@ -56,7 +73,6 @@ pub fn owns(entry: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::FileRole;
     use crate::model::Problem;
 
     fn configuration() -> Configuration {

@@ -13,14 +13,13 @@
 //! | `$${` | a literal `${` |
 //! | a leading `~` or `~/` | the home directory |
 
-use std::io::Read as _;
 use std::path::Path;
 
 use super::consent::Grant;
 use super::environment::Environment;
 use super::node::{Node, NodeValue};
-use super::read::reason;
 use crate::model::Problem;
+use crate::util::regular;
 
 /// The most bytes a `${file:…}` may hold.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
@@ -210,18 +209,8 @@ impl<'a> Expander<'a> {
         expanded.push_str(rest);
         let path = self.base_dir.join(expanded);
         let shown = path.display();
-        let failed =
-            |why: std::io::Error| Wrong::new(format!("cannot read {shown}: {}", reason(&why)));
-        if !std::fs::metadata(&path).map_err(failed)?.is_file() {
-            return Err(Wrong::new(format!("{shown} is not a regular file")));
-        }
-        let file = std::fs::File::open(&path).map_err(failed)?;
-        let mut content = String::new();
-        let mut limited = file.take(MAX_SECRET_BYTES + 1);
-        limited.read_to_string(&mut content).map_err(failed)?;
-        if content.len() as u64 > MAX_SECRET_BYTES {
-            return Err(Wrong::new(format!("{shown} is larger than 64 KiB")));
-        }
+        let content = regular::text(&path, MAX_SECRET_BYTES)
+            .map_err(|why| Wrong::new(format!("cannot read {shown}: {why}")))?;
         let content = content.strip_suffix('\n').unwrap_or(&content);
         Ok(content.strip_suffix('\r').unwrap_or(content).to_owned())
     }

@@ -4,18 +4,25 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
 use super::node::SourceText;
 use crate::model::{Place, Problem};
+use crate::util::regular::{self, UnreadableFile};
+
+pub(super) use crate::util::regular::reason;
 
 /// The largest file that is read: room for some 25,000 tools.
 pub const MAX_BYTES: u64 = 8 << 20;
 
 /// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that a person named it, which
-/// allows a pipe.
+/// allows a pipe; anything else but a regular file is refused without being waited for.
 ///
 /// # Errors
 /// When it cannot be read, is too large, is not UTF-8, is writable by everybody or belongs to
@@ -25,13 +32,25 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Probl
     let failed = |why: std::io::Error| {
         Problem::error(format!("cannot read {shown}: {}", reason(&why))).at(place(path))
     };
-    // Before opening, because opening a pipe waits for its other end.
-    let meta = std::fs::metadata(path).map_err(failed)?;
-    check(path, &meta, named)?;
-    let file = File::open(path).map_err(failed)?;
-    check(path, &file.metadata().map_err(failed)?, named)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let is_pipe = || std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
+    if named && is_pipe() {
+        read_pipe(path, &mut bytes).map_err(failed)?;
+        if bytes.is_empty() {
+            let what = format!("{shown} is a pipe that nobody writes to");
+            return Err(Problem::error(what).at(place(path)));
+        }
+    } else {
+        let (file, meta) = regular::open(path).map_err(|why| match why {
+            UnreadableFile::System(why) => failed(why),
+            UnreadableFile::Special(what) => {
+                Problem::error(format!("{shown} is {what}, not a regular file")).at(place(path))
+            }
+            other => Problem::error(format!("{shown}: {other}")).at(place(path)),
+        })?;
+        check(path, &meta)?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
     if bytes.len() as u64 > MAX_BYTES {
         return Err(too_large(path));
     }
@@ -41,17 +60,27 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Probl
     }
 }
 
-fn check(path: &Path, meta: &Metadata, named: bool) -> Result<(), Problem> {
+/// Reads a pipe, such as `<(generate)` of a shell, as long as somebody has its other end open. One
+/// that nobody writes to is not waited for, and gives nothing.
+fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;
+    if !pipe.metadata()?.file_type().is_fifo() {
+        return Err(std::io::Error::other("it is not a pipe any more"));
+    }
+    let mut first = [0; 4096];
+    match pipe.read(&mut first) {
+        Ok(0) => return Ok(()),
+        Ok(count) => bytes.extend(first.iter().take(count)),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error),
+    }
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
+    pipe.take(MAX_BYTES + 1).read_to_end(bytes).map(drop)
+}
+
+fn check(path: &Path, meta: &Metadata) -> Result<(), Problem> {
     let shown = path.display();
-    if meta.is_dir() {
-        return Err(Problem::error(format!("{shown} is a directory")).at(place(path)));
-    }
-    if !meta.is_file() {
-        if named {
-            return Ok(());
-        }
-        return Err(Problem::error(format!("{shown} is not a regular file")).at(place(path)));
-    }
     if meta.len() > MAX_BYTES {
         return Err(too_large(path));
     }
@@ -95,12 +124,6 @@ pub(super) fn place(path: &Path) -> Place {
     Place { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
 }
 
-/// The system's own words without Rust's decoration.
-pub(super) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +158,8 @@ mod tests {
     #[test]
     fn a_directory_and_a_missing_file_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(read(dir.path(), true).unwrap_err().message.ends_with("is a directory"));
+        let directory = read(dir.path(), true).unwrap_err();
+        assert!(directory.message.ends_with("is a directory, not a regular file"));
         let missing = read(&dir.path().join("no.yaml"), true).unwrap_err();
         assert!(missing.message.ends_with("no such file or directory"), "{}", missing.message);
     }

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::Era;
+use crate::util::private;
 
 /// How many servers are remembered.
 const KEPT: usize = 500;
@@ -65,13 +66,8 @@ impl EraMemory {
             return;
         };
         let Some(directory) = file.parent() else { return };
-        let temporary = directory.join(format!(".eras.{}", std::process::id()));
-        let written = std::fs::create_dir_all(directory)
-            .and_then(|()| std::fs::write(&temporary, text))
-            .and_then(|()| std::fs::rename(&temporary, file));
-        if written.is_err() {
-            let _absent = std::fs::remove_file(&temporary);
-        }
+        let _unremembered = private::own_directory(directory)
+            .and_then(|()| private::replace(file, text.as_bytes()));
     }
 }
 

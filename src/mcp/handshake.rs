@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::lifecycle::{Action, Agreement, Heard, Lifecycle, MODERN, Step};
 use super::message::{self, Message, Reading};
-use super::session::{DOUBT_LENGTH, noise};
+use super::session::{DOUBT_LENGTH, noise, unreadable};
 use super::wire::{Arrival, Frame, FrameKind, Wire};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, EventSink, Fault, FaultKind, Inbox};
@@ -221,10 +221,17 @@ impl<'a> Handshake<'a> {
         };
         match message::read(&bytes) {
             Reading::Noise(line) => {
-                self.doubt(&noise(&line));
+                self.doubt(&noise(&line, wire.delimits_messages()));
                 Action::Wait
             }
-            Reading::Broken(fault) => self.lifecycle.hear(Heard::Gone(fault)),
+            // The transport tells when no other comes.
+            Reading::Unreadable(fault) if wire.delimits_messages() => {
+                self.doubt(&unreadable(&fault));
+                Action::Wait
+            }
+            Reading::Unreadable(fault) | Reading::Broken(fault) => {
+                self.lifecycle.hear(Heard::Gone(fault))
+            }
             Reading::Messages(messages, doubts) => {
                 for doubt in doubts {
                     self.doubt(&doubt);

@@ -85,7 +85,11 @@ pub enum Reading {
     Messages(Vec<Message>, Vec<String>),
     /// Not a message; harmless.
     Noise(String),
-    /// Looks like a message and is none; nothing after it can be trusted.
+    /// Begins like a message, but its JSON cannot be read. Where a line end is all that separates
+    /// messages, nothing after it can be trusted; where the transport says what a message is, the
+    /// next one can.
+    Unreadable(Fault),
+    /// A message that breaks a limit; nothing more is read.
     Broken(Fault),
 }
 
@@ -111,7 +115,10 @@ pub fn read(bytes: &Bytes) -> Reading {
     if matches!(repaired, Cow::Owned(_)) {
         doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
     }
-    let text = repaired.trim_start_matches('\u{feff}').trim();
+    let (text, nul) = without_nul(repaired.trim_start_matches('\u{feff}'));
+    if nul {
+        doubts.push("raw NUL bytes stand between messages; ignored".to_owned());
+    }
     if text.is_empty() {
         return Reading::Messages(Vec::new(), doubts);
     }
@@ -124,8 +131,32 @@ pub fn read(bytes: &Bytes) -> Reading {
     match read_objects(text, &mut doubts) {
         Ok(messages) if messages.len() > TOGETHER => too_many_together(),
         Ok(messages) => Reading::Messages(messages, doubts),
+        Err(error) if error.is_eof() && nul => {
+            let fault = Fault::protocol("a raw NUL byte stands inside a message");
+            Reading::Unreadable(fault.detail(head(text, 200)))
+        }
         Err(error) => broken_object(&error, text),
     }
+}
+
+/// A text without the NUL bytes and the white space around it, and whether there were any of the
+/// former. JSON never holds a raw NUL.
+fn without_nul(text: &str) -> (&str, bool) {
+    let bare = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+    (bare, bare.len() < text.trim().len())
+}
+
+/// The same of bytes, for a look at a message that is not read yet.
+pub fn trimmed(bytes: &[u8]) -> &[u8] {
+    let outside = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+    let from = bytes.iter().position(|byte| !outside(byte)).unwrap_or(bytes.len());
+    let to = bytes.iter().rposition(|byte| !outside(byte)).map_or(from, |last| last + 1);
+    bytes.get(from..to).unwrap_or_default()
+}
+
+/// Whether something unreadable was meant to be a message: it names the protocol.
+pub fn names_the_protocol(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"\"jsonrpc\"").is_some()
 }
 
 fn too_many_together() -> Reading {
@@ -134,7 +165,7 @@ fn too_many_together() -> Reading {
 
 fn not_a_message(text: &str) -> Reading {
     if text.get(..15).is_some_and(|head| head.eq_ignore_ascii_case("content-length:")) {
-        return Reading::Broken(
+        return Reading::Unreadable(
             Fault::protocol(
                 "the server frames its messages with Content-Length headers, as LSP does",
             )
@@ -244,22 +275,34 @@ fn deeper() -> Fault {
 }
 
 fn broken_object(error: &serde_json::Error, text: &str) -> Reading {
+    // `{info} listening …` is a log line; the beginning of a message is `{`, or `{"`.
+    let inside = text.trim_start_matches('{').trim_start();
+    if !inside.is_empty() && !inside.starts_with('"') {
+        return Reading::Noise(head(text, 200));
+    }
     if error.is_eof() {
-        return Reading::Broken(
+        return Reading::Unreadable(
             Fault::protocol("a message spans lines or was cut: the line ends inside its JSON")
                 .detail(head(text, 200))
                 .hint("MCP over stdio is one JSON message a line, without line breaks inside"),
         );
     }
-    Reading::Broken(not_json(error, text))
+    if is_too_deep(error) {
+        return Reading::Broken(deeper());
+    }
+    Reading::Unreadable(not_json(error, text))
 }
 
 fn not_json(error: &serde_json::Error, text: &str) -> Fault {
-    if error.to_string().contains("recursion limit") {
+    if is_too_deep(error) {
         deeper()
     } else {
         Fault::protocol(format!("not valid JSON: {error}")).detail(around(text, error.column()))
     }
+}
+
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().contains("recursion limit")
 }
 
 /// The text around a column of its (only) line.
@@ -524,9 +567,27 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, "not valid JSON"),
             ("Content-Length: 120", "Content-Length"),
         ] {
-            let Reading::Broken(fault) = read(text) else { panic!("{text}") };
+            let Reading::Unreadable(fault) = read(text) else { panic!("{text}") };
             assert!(fault.message().contains(words), "{}", fault.message());
         }
+        // Text in braces is a log line too; what goes on like a message is one.
+        assert!(matches!(read("{info: ready}"), Reading::Noise(_)));
+        assert!(matches!(read(r#"{"level""#), Reading::Unreadable(_)));
+    }
+
+    #[test]
+    fn nul_bytes_are_noise_around_a_message_and_break_it_inside() {
+        let read = |text: &'static str| read(&Bytes::from_static(text.as_bytes()));
+        let answer = "\0\0{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r";
+        let Reading::Messages(messages, doubts) = read(answer) else { panic!("unreadable") };
+        assert_eq!((messages.len(), doubts.len()), (1, 1));
+        assert!(doubts[0].contains("NUL"), "{doubts:?}");
+        let Reading::Messages(messages, doubts) = read("\0\0\0") else { panic!("unreadable") };
+        assert_eq!((messages.len(), doubts.len()), (0, 1));
+        let cut = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"\0";
+        let Reading::Unreadable(fault) = read(cut) else { panic!("readable") };
+        assert_eq!(fault.message(), "a raw NUL byte stands inside a message");
+        assert!(fault.hint_text().is_none());
     }
 
     #[test]

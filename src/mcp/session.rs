@@ -252,7 +252,7 @@ impl Session {
     }
 
     fn route_bytes(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RxJsonRpcMessage<RoleClient>> {
-        let messages = self.messages(bytes).into_iter();
+        let messages = self.messages(bytes, of).into_iter();
         messages.filter_map(|message| self.route_message(message, of)).collect()
     }
 
@@ -263,7 +263,7 @@ impl Session {
         line: &[u8],
         run: &mut dyn FnMut(&Value, Outcome) -> Option<Outcome>,
     ) {
-        for message in self.messages(&Bytes::copy_from_slice(line)) {
+        for message in self.messages(&Bytes::copy_from_slice(line), None) {
             let message = match message {
                 Message::Answer { id, outcome } => match run(&id, outcome) {
                     Some(outcome) => Message::Answer { id, outcome },
@@ -277,8 +277,9 @@ impl Session {
         }
     }
 
-    /// The messages that came together, their doubts noted; none when it was no message.
-    fn messages(&self, bytes: &Bytes) -> Vec<Message> {
+    /// The messages that came together on the stream of the request `of`, their doubts noted; none
+    /// when it was no message.
+    fn messages(&self, bytes: &Bytes, of: Option<i64>) -> Vec<Message> {
         match message::read(bytes) {
             Reading::Messages(messages, doubts) => {
                 for doubt in doubts {
@@ -287,10 +288,18 @@ impl Session {
                 messages
             }
             Reading::Noise(line) => {
-                self.doubt(noise(&line));
+                self.doubt(noise(&line, self.wire.delimits_messages()));
                 Vec::new()
             }
-            Reading::Broken(fault) => {
+            Reading::Unreadable(fault) if self.wire.delimits_messages() => {
+                let text = unreadable(&fault);
+                if message::names_the_protocol(bytes) {
+                    self.unmatched(&text, of);
+                }
+                self.doubt(text);
+                Vec::new()
+            }
+            Reading::Unreadable(fault) | Reading::Broken(fault) => {
                 self.close(fault);
                 Vec::new()
             }
@@ -359,13 +368,21 @@ impl Session {
             Err(fault) if id.is_null() => format!("an error without an id: {}", fault.message()),
             _ => format!("an answer to unknown id {id}"),
         };
-        let text = message::head(&text, DOUBT_LENGTH);
-        for pending in state.pending.values_mut() {
+        drop(state);
+        self.unmatched(&text, None);
+        self.doubt(text);
+    }
+
+    /// Something came that may have been meant as the answer to the request `of`, or to any: the
+    /// right one has to come soon.
+    fn unmatched(&self, text: &str, of: Option<i64>) {
+        let text = message::head(text, DOUBT_LENGTH);
+        let mut state = self.state();
+        let meant = |id: i64| of.is_none_or(|of| of == id);
+        for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
             pending.stray.get_or_insert_with(|| text.clone());
             pending.woken.notify_one();
         }
-        drop(state);
-        self.doubt(text);
     }
 
     /// No answer will come to a request.
@@ -579,9 +596,17 @@ impl Drop for Asked {
     }
 }
 
-/// How a line that is no message is noted.
-pub fn noise(line: &str) -> String {
-    format!("non-protocol line on stdout: {line}")
+/// How something that is no message is noted: a line on stdout, or an event (`delimited`).
+pub fn noise(text: &str, delimited: bool) -> String {
+    let what = if delimited { "an event is not JSON" } else { "non-protocol line on stdout" };
+    format!("{what}: {text}")
+}
+
+/// How something is noted that begins like a message and cannot be read. Hints of the fault are
+/// about lines, and are left out.
+pub fn unreadable(fault: &Fault) -> String {
+    let begun = fault.detail_lines().first().map(|text| format!(": {text}"));
+    format!("an event is not JSON{}", begun.unwrap_or_default())
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.

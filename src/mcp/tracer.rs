@@ -143,7 +143,7 @@ impl Tracer {
         self.with(|watched, state| {
             let messages = match message::read(bytes) {
                 Reading::Messages(messages, _) => messages,
-                Reading::Noise(_) | Reading::Broken(_) => Vec::new(),
+                Reading::Noise(_) | Reading::Unreadable(_) | Reading::Broken(_) => Vec::new(),
             };
             let told = tell(&messages, call, &mut state.sent, &mut state.received);
             watched.message(state, Direction::Sent, bytes, told);
@@ -163,7 +163,7 @@ impl Tracer {
                     }
                     Vec::new()
                 }
-                Reading::Broken(_) => Vec::new(),
+                Reading::Unreadable(_) | Reading::Broken(_) => Vec::new(),
             };
             let told = tell(&messages, call.as_ref(), &mut state.received, &mut state.sent);
             watched.message(state, Direction::Received, bytes, told);

@@ -101,6 +101,12 @@ pub trait Wire: Send + Sync + 'static {
     /// Tells the wire what was agreed on, for transports that repeat it in headers.
     fn agreed(&self, era: Era, version: &str);
 
+    /// Whether the transport itself says where a message begins and ends, as the bodies and events
+    /// of HTTP do. Then one that cannot be read says nothing about the next.
+    fn delimits_messages(&self) -> bool {
+        false
+    }
+
     /// What a request is waiting for, for the message of a timeout ("the connection",
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;

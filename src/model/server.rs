@@ -107,9 +107,10 @@ pub struct ServerStatus {
     pub description: Option<String>,
     /// Where it is in its life.
     pub state: ServerState,
-    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE).
+    /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
+    /// be used.
     pub transport: &'static str,
-    /// The command line or URL.
+    /// The command line or URL; empty when its entry cannot be used.
     pub endpoint: String,
     /// What its program is confined to, in lines; nothing when it has the user's rights.
     pub confinement: Vec<String>,
@@ -158,6 +159,11 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
+    /// A server that cannot be used, and why; nothing else is known of it.
+    pub fn failed(name: &str, fault: Fault) -> Self {
+        Self { state: ServerState::Failed(fault.server(name)), ..Self::unknown(name) }
+    }
+
     /// The status of a server of which nothing but its name is known.
     pub fn unknown(name: &str) -> Self {
         Self {
@@ -167,6 +173,7 @@ impl ServerStatus {
             transport: "",
             endpoint: String::new(),
             confinement: Vec::new(),
+            sandbox: None,
             era: None,
             protocol: None,
             supported_versions: Vec::new(),

@@ -14,6 +14,7 @@ use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Fault, Phase, Problem, Safety};
 use crate::util::confine::{self, Confinement, Coverage, Home, Level, Limits, Refusal};
+use crate::util::private;
 use crate::util::process::StartError;
 
 /// The limits of a program that is started for one call, where the entry names no others.
@@ -233,7 +234,7 @@ impl Sandbox {
     pub(crate) fn confinement(&self, program: &Path, cwd: &Path) -> Result<Confinement, Fault> {
         let level = self.level.clone().map_err(|refusal| refused(&refusal))?;
         if let (Home::At(home), true) = (&self.home, level.confines()) {
-            private_directory(home).map_err(|why| {
+            private::own_directory(home).map_err(|why| {
                 Fault::denied(format!("'{}' cannot be its home: {why}", home.display()))
                     .phase(Phase::Start)
             })?;
@@ -300,12 +301,6 @@ impl Sandbox {
     pub(crate) fn coverage(&self) -> Option<Coverage> {
         Some(confine::coverage(&self.stated(self.level.clone().ok()?)))
     }
-}
-
-/// Makes a directory that only the user can enter, with those above it.
-fn private_directory(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// A refusal as a fault.

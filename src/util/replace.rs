@@ -3,10 +3,12 @@
 //! Owns: the turn of a writer, and the way new content takes the place of the old. Never does:
 //! know what is in the file.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use super::private;
 
 /// Waits until this process is the only writer of the files in the directory of `path`, which is
 /// made, readable by its owner only, when it is missing. The turn ends when the file is closed.
@@ -19,14 +21,15 @@ pub fn lock(path: &Path) -> io::Result<File> {
         _ => Path::new("."),
     };
     if !directory.is_dir() {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        private::make_directory(directory)?;
     }
     let directory = File::open(directory)?;
     rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
     Ok(directory)
 }
 
-/// Writes beside the file and moves it into place, so that a reader never sees half of it. A file
+/// Writes beside the file and moves it into place, so that a reader never sees half of it; for files
+/// that a person named (those of our own are [`private::replace`]d). A file
 /// that is there keeps its permissions; a new one gets `mode`, less what the process masks out. Of
 /// a symbolic link what it leads to is replaced.
 ///

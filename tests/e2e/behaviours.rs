@@ -144,6 +144,46 @@ fn errors_and_stderr_of_a_server_do_not_steer_the_terminal_either() {
 }
 
 #[test]
+fn noise_between_messages_is_a_warning_over_every_transport() {
+    let said = |place, fault: &str| {
+        let house = House::over(place, fault, "");
+        let finished = house.run(["call", "srv-echo", "message=hi", "-v"]).check();
+        finished.exits(0);
+        assert!(finished.out().contains("hi"), "{finished}");
+        finished.err()
+    };
+    for (place, fault, warning) in [
+        (Place::Stdio, "banner", "non-protocol line on stdout: [debug] working on it"),
+        (Place::Http, "banner", "an event is not JSON: [debug] working on it"),
+        (Place::Stdio, "broken-braces", "non-protocol line on stdout: {info: starting up}"),
+        (Place::Http, "broken-braces", "an event is not JSON: {info: starting up}"),
+        (Place::Stdio, "nul-bytes", "raw NUL bytes stand between messages"),
+        (Place::Http, "nul-bytes", "raw NUL bytes stand between messages"),
+        (Place::Stdio, "nul-separated", "raw NUL bytes stand between messages"),
+    ] {
+        let text = said(place, fault);
+        assert!(text.contains(warning), "{fault}: {text}");
+        assert!(
+            place == Place::Stdio || !text.contains("stdout") && !text.contains("stdio"),
+            "{fault}: {text}"
+        );
+    }
+    // The second event of each answer is the beginning of a message that goes on nowhere.
+    assert!(said(Place::Http, "broken-braces").contains("{\"jsonrpc\": \"2.0\", \"id\""));
+}
+
+#[test]
+fn nul_bytes_that_take_the_place_of_an_answer_end_the_call_with_their_cause() {
+    for (fault, cause) in [
+        ("nul-inside", "a raw NUL byte stands inside a message"),
+        ("nul-flood", "limit: more than 64 KiB of raw NUL bytes came between two messages"),
+    ] {
+        let house = House::new(fault);
+        house.run(["call", "srv-echo", "message=hi"]).check().exits(10).says(&[cause]);
+    }
+}
+
+#[test]
 fn a_destructive_tool_needs_a_person_or_yes() {
     let house = House::new("none");
     house.run(["call", "srv-wipe"]).check().exits(6).says(&["srv-wipe", "--yes"]);

@@ -62,7 +62,12 @@ faults! {
     discover_dies: STDIO, LEGACY, list 0, call 0;
     dies_after_init: STDIO, EACH, list 4, call 4;
 
-    banner: STDIO, EACH, list 0, call 0;
+    banner: BOTH, EACH, list 0, call 0;
+    broken_braces: BOTH, EACH, list 0, call 0;
+    nul_bytes: BOTH, EACH, list 0, call 0;
+    nul_separated: STDIO, EACH, list 0, call 0;
+    nul_inside: STDIO, LEGACY, list 0, call 10;
+    nul_flood: STDIO, LEGACY, list 0, call 10;
     ansi_banner: STDIO, LEGACY, list 0, call 0;
     pretty_json: STDIO, LEGACY, list 10, call 10;
     content_length: STDIO, LEGACY, list 10, call 10;
@@ -112,6 +117,7 @@ faults! {
     offers_evil: BOTH, LEGACY, list 0, call 0;
     offers_broken_answers: BOTH, LEGACY, list 0, call 0;
     offers_no_subscriptions: BOTH, LEGACY, list 0, call 0;
+    offers_shell_words: BOTH, LEGACY, list 0 | 11, call 0;
     offers_subscription_ends: BOTH, MODERN, list 0, call 0;
     offers_subscription_breaks: STDIO, LEGACY, list 0, call 0;
 

@@ -3,12 +3,12 @@
 //! Owns: the bounds, and what is said about a file that is no trace. Never does: judge what
 //! crossed the wire.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use super::{Header, Row, VERSION};
 use crate::model::{Fault, Traffic};
+use crate::util::regular;
 
 /// The longest line that is read: the largest message, as text in which much is escaped.
 const LINE: u64 = 128 * 1024 * 1024;
@@ -39,12 +39,7 @@ pub fn file(path: &Path) -> Result<Recorded, Fault> {
     let unreadable = |why: &dyn std::fmt::Display| {
         Fault::usage(format!("cannot read the recording '{shown}': {why}"))
     };
-    // A pipe would be waited for, a device may never end.
-    let found = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-    if !found.is_file() {
-        return Err(unreadable(&"it is not a regular file"));
-    }
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let (file, _) = regular::open(path).map_err(|error| unreadable(&error))?;
     lines(BufReader::new(file)).map_err(|why| unreadable(&why).hint(HINT))
 }
 

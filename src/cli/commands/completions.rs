@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::{Context, Outcome};
+use crate::cli::literal;
 use crate::model::Fault;
 
 /// Print the completion script of a shell.
@@ -59,8 +60,7 @@ pub fn run(args: &CompletionsArgs, context: &Context) -> Outcome {
 /// # Errors
 /// An internal fault when the generator does not know the shell.
 pub fn script(shell: Shell) -> Result<String, Fault> {
-    let shells = clap_complete::env::Shells::builtins();
-    let completer = shells
+    let completer = literal::SHELLS
         .completer(shell.as_str())
         .ok_or_else(|| Fault::internal(format!("no completion for {}", shell.as_str())))?;
     let mut script = Vec::new();

@@ -23,7 +23,8 @@ const SHORTEST: Duration = Duration::from_millis(200);
 
 /// Show the servers: whether they answer, how fast, and what they offer.
 ///
-/// Every server is contacted, all at once. One that does not answer makes the exit code 11.
+/// Every server is contacted, all at once. One that does not answer, or whose entry cannot be used,
+/// makes the exit code 11.
 #[derive(Debug, Args)]
 pub struct ServersArgs {
     /// Only these servers
@@ -62,17 +63,21 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
     let starts = if args.declared { Starts::Nothing } else { Starts::Servers(&args.names) };
     let assembly = context.assemble(starts).await?;
     let known = assembly.host.servers();
-    let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+    // What cannot be used is a server of the files all the same: it is listed, with the reason.
+    let broken = entries::broken_servers(&assembly.configuration, &args.names);
+    let names: BTreeSet<&str> =
+        known.iter().chain(&broken).map(|server| server.name.as_str()).collect();
     entries::expect_servers(&assembly.configuration, &args.names, &names)?;
     if args.watch && !known.is_empty() {
-        return watch(args, context, &assembly.host, format).await;
+        return watch(args, context, &assembly.host, &broken, format).await;
     }
-    let servers = if args.declared || known.is_empty() {
+    let mut servers = if args.declared || known.is_empty() {
         let wanted = |s: &ServerStatus| args.names.is_empty() || args.names.contains(&s.name);
         known.into_iter().filter(wanted).collect()
     } else {
         assembly.host.check_servers(&args.names).await
     };
+    servers.extend(broken);
     match format {
         Json | Yaml => context.door.value(format, &json(&servers))?,
         Names => {
@@ -103,15 +108,22 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
 
 /// Asks and shows, round after round, until a signal comes or nobody reads any more. A server that
 /// does not answer is part of what is watched, and no failure.
-async fn watch(args: &ServersArgs, context: &Context, host: &ToolHost, format: Format) -> Outcome {
+async fn watch(
+    args: &ServersArgs,
+    context: &Context,
+    host: &ToolHost,
+    broken: &[ServerStatus],
+    format: Format,
+) -> Outcome {
     let door = &context.door;
     let mut above = 0;
     loop {
-        let servers = tokio::select! {
+        let mut servers = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),
             servers = host.check_servers(&args.names) => servers,
         };
+        servers.extend_from_slice(broken);
         if format == Format::Json {
             door.line(&json(&servers))?;
         } else {

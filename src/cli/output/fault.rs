@@ -6,12 +6,15 @@
 use serde_json::{Value, json};
 
 use super::caret;
+pub use super::caret::location;
 use super::page::{Label, Line, Page};
 use crate::model::{Fault, FaultKind, Phase, Problem};
 use crate::util::text;
 
-/// The most lines of evidence that are shown.
+/// The most lines of evidence that are shown: the last of what a server or a program wrote.
 const MAX_DETAILS: usize = 40;
+/// The same for what is told from the top, such as what would start if it were allowed.
+const MAX_TOLD: usize = 400;
 /// The most characters of a message, a line of evidence or a hint that people are shown; JSON has
 /// all of them.
 const MAX_TEXT: usize = 4_000;
@@ -28,13 +31,22 @@ pub fn page(fault: &Fault) -> Page {
             page.push(line.indented(2));
         }
     }
-    let details = fault.detail_lines();
-    let hidden = details.len().saturating_sub(MAX_DETAILS);
-    if hidden > 0 {
-        page.push(Line::of(Label::Dim, format!("({hidden} earlier lines left out)")).indented(2));
+    let from_the_top = tells_from_the_top(fault);
+    let shown = details(fault, if from_the_top { MAX_TOLD } else { MAX_DETAILS });
+    let hidden = fault.detail_lines().len() - shown.len();
+    let left_out = |which: &str| {
+        Line::of(Label::Dim, format!("({hidden} {which} lines left out)")).indented(2)
+    };
+    if hidden > 0 && !from_the_top {
+        page.push(left_out("earlier"));
     }
-    for detail in details.iter().skip(hidden) {
-        page.push(Line::plain(text::shorten(detail, MAX_TEXT)).indented(2));
+    for detail in shown {
+        // Whoever allows a command has to see the whole of it.
+        let line = if from_the_top { detail.into() } else { text::shorten(detail, MAX_TEXT) };
+        page.push(Line::plain(line).indented(2));
+    }
+    if hidden > 0 && from_the_top {
+        page.push(left_out("more"));
     }
     if let Some(hint) = fault.hint_text() {
         let hint = text::shorten(hint, MAX_TEXT);
@@ -43,6 +55,23 @@ pub fn page(fault: &Fault) -> Page {
         );
     }
     page
+}
+
+/// Whether the first lines of a fault's evidence tell most, not the last: a refusal says what would
+/// start, a list of several failures begins with the first of them.
+pub fn tells_from_the_top(fault: &Fault) -> bool {
+    matches!(fault.kind(), FaultKind::Denied | FaultKind::Partial)
+}
+
+/// The lines of evidence that tell most, at most so many.
+pub fn details(fault: &Fault, most: usize) -> &[String] {
+    let lines = fault.detail_lines();
+    let shown = if tells_from_the_top(fault) {
+        lines.get(..most)
+    } else {
+        lines.get(lines.len().saturating_sub(most)..)
+    };
+    shown.unwrap_or(lines)
 }
 
 /// Server, message, and the step when the message alone could mean another one.
@@ -84,8 +113,11 @@ pub fn object(fault: &Fault) -> Value {
         }
         if let Some(place) = fault.at_place() {
             fields.insert("file".to_owned(), place.file.display().to_string().into());
-            fields.insert("line".to_owned(), place.line.into());
-            fields.insert("column".to_owned(), place.column.into());
+            // A whole file has no position in it.
+            if place.line > 0 {
+                fields.insert("line".to_owned(), place.line.into());
+                fields.insert("column".to_owned(), place.column.into());
+            }
         }
         if let Some(data) = fault.evidence() {
             fields.insert("data".to_owned(), data.clone());
@@ -131,11 +163,13 @@ pub fn finding(problem: &Problem) -> Page {
 /// A finding in JSON.
 pub fn finding_json(problem: &Problem) -> Value {
     let place = problem.place.as_ref();
+    // A whole file has no position in it.
+    let position = place.filter(|place| place.line > 0);
     json!({
         "severity": if problem.is_error() { "error" } else { "warning" },
         "file": place.map(|p| p.file.display().to_string()),
-        "line": place.map(|p| p.line),
-        "column": place.map(|p| p.column),
+        "line": position.map(|p| p.line),
+        "column": position.map(|p| p.column),
         "message": problem.message,
         "hint": problem.hint,
         "entry": problem.entry,

@@ -220,8 +220,7 @@ pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
     let count =
         format!("{} out of service", plural(out_of_service(problems), "entry is", "entries are"));
     let lines = errors.iter().take(SHOWN).map(|problem| {
-        let place = problem.place.as_ref();
-        let place = place.map(|p| format!("{}:{}:{}: ", p.file.display(), p.line, p.column));
+        let place = problem.place.as_ref().map(|place| format!("{}: ", fault::location(place)));
         format!("{}{}", place.unwrap_or_default(), problem.message)
     });
     Some(match servers {
@@ -232,13 +231,14 @@ pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
     })
 }
 
-/// A failed server in a few lines: the failure, the server's last words, and its own hint.
+/// A failed server in a few lines: the failure, the server's last words, and its own hint. Of a
+/// refusal the first lines are shown instead: they say what would start.
 fn evidence(fault: &Fault, hinted: bool) -> Vec<String> {
     const LAST_WORDS: usize = 3;
-    let details = fault.detail_lines();
-    let skip = details.len().saturating_sub(LAST_WORDS);
+    const FIRST_LINES: usize = 12;
+    let most = if fault::tells_from_the_top(fault) { FIRST_LINES } else { LAST_WORDS };
     std::iter::once(fault::headline(fault))
-        .chain(details.iter().skip(skip).map(|line| format!("  {line}")))
+        .chain(fault::details(fault, most).iter().map(|line| format!("  {line}")))
         .chain(fault.hint_text().filter(|_| hinted).map(|hint| format!("  hint: {hint}")))
         .collect()
 }

@@ -19,9 +19,13 @@ const MAX_INSTRUCTIONS: usize = 2_000;
 /// The same for capabilities.
 const MAX_CAPABILITIES: usize = 4_000;
 
-/// The line of a failure that tells most: what the server wrote last, else what was found last.
-fn last_words(fault: &Fault) -> Option<&str> {
+/// The line of a failure that tells most: what a refusal kept from starting, what the server wrote
+/// last, else what was found last.
+fn telling_line(fault: &Fault) -> Option<&str> {
     let lines = fault.detail_lines();
+    if fault.kind() == FaultKind::Denied {
+        return lines.first().map(String::as_str);
+    }
     let written = lines.iter().rfind(|line| line.starts_with("stderr: "));
     written.or(lines.last()).map(String::as_str)
 }
@@ -76,9 +80,8 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
                 Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
                     .then(Label::Plain, fault.message()),
             );
-            // Of a refusal the reason is enough.
-            if let Some(last) = last_words(fault).filter(|_| fault.kind() != FaultKind::Denied) {
-                table.below(Line::of(Label::Dim, last));
+            if let Some(line) = telling_line(fault) {
+                table.below(Line::of(Label::Dim, line));
             }
             if let Some(hint) = fault.hint_text() {
                 table.below(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint));
@@ -350,9 +353,9 @@ mod tests {
     #[test]
     fn the_last_words_of_a_server_are_its_own() {
         let fault = Fault::unreachable("the process exited with 1");
-        assert_eq!(last_words(&fault), None);
+        assert_eq!(telling_line(&fault), None);
         let fault = fault.detail("stderr: loading").detail("stderr: no database").detail("noise");
-        assert_eq!(last_words(&fault), Some("stderr: no database"));
+        assert_eq!(telling_line(&fault), Some("stderr: no database"));
     }
 
     fn ready() -> ServerStatus {
@@ -537,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_to_do_and_a_brief_verdict_leaves_that_to_the_page() {
+    fn a_refusal_says_what_would_start_and_a_brief_verdict_leaves_that_to_the_page() {
         let fault = Fault::denied("not trusted yet")
             .server("browser")
             .detail("command: x")
@@ -546,7 +549,7 @@ mod tests {
         let page = Palette::default().page(&table(std::slice::from_ref(&status), false, Some(80)));
         assert!(page.contains("denied: not trusted yet"), "{page}");
         assert!(page.contains("hint: allow it with"), "{page}");
-        assert!(!page.contains("command: x"), "{page}");
+        assert!(page.contains("command: x"), "{page}");
         let brief = brief(&verdict(&[status]).unwrap());
         assert_eq!(brief.to_string(), "server 'browser': not trusted yet");
         assert_eq!((brief.hint_text(), brief.kind().exit_code()), (None, 6));

@@ -1,9 +1,8 @@
 //! Files and programs that are bound to what they were when a person agreed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::util::process::resolve;
+use crate::util::regular;
 
 /// The largest file that is hashed: larger ones are bound by their size and time of change.
 const MAX_HASHED: u64 = 1 << 30;
@@ -47,13 +47,7 @@ impl BoundFile {
 
 /// SHA-256 of a regular file's content; `None` when it is none or cannot be read.
 pub(super) fn hash_file(path: &Path) -> Option<String> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
-    let flags = i32::try_from(flags.bits()).ok()?;
-    let mut file = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() {
-        return None;
-    }
+    let (mut file, meta) = regular::open(path).ok()?;
     let mut hash = Sha256::new();
     if meta.len() > MAX_HASHED {
         for part in [meta.len(), meta.ctime().cast_unsigned(), meta.ctime_nsec().cast_unsigned()] {

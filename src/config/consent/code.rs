@@ -4,10 +4,11 @@
 //! script an interpreter is given, and every argument that is executable, starts with `#!` or is
 //! named like code. What a program loads beyond that is its own affair.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::util::regular;
 
 /// Programs whose first file argument is a script, whatever it is called.
 const INTERPRETERS: [&str; 28] = [
@@ -140,10 +141,7 @@ fn sort(word: &str, cwd: &Path, is_script: bool, given: &mut Given) -> bool {
 }
 
 fn starts_like_a_script(path: &Path) -> bool {
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let Ok(mut file) = File::options().read(true).custom_flags(nonblocking).open(path) else {
-        return false;
-    };
+    let Ok((mut file, _)) = regular::open(path) else { return false };
     let mut start = [0; 2];
     file.read_exact(&mut start).is_ok() && start == *b"#!"
 }
@@ -166,9 +164,7 @@ fn entry_points(directory: &Path) -> Vec<PathBuf> {
 
 fn main_of_package(path: &Path) -> Option<String> {
     const MOST: u64 = 1 << 20;
-    let meta = std::fs::metadata(path).ok().filter(|m| m.is_file() && m.len() <= MOST)?;
-    let _size = meta.len();
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = regular::text(path, MOST).ok()?;
     let value: serde_json::Value = serde_json::from_str(&text).ok()?;
     Some(value.get("main")?.as_str()?.to_owned())
 }

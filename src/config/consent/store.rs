@@ -10,10 +10,8 @@ use super::bundle::Bundle;
 use super::question::TrustRequest;
 use crate::config::read::reason;
 use crate::model::{Fault, Problem};
-use crate::util::replace;
+use crate::util::{private, replace};
 
-/// Nobody else reads what was trusted.
-const PRIVATE: u32 = 0o600;
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 64 << 20;
 /// The version this build writes.
@@ -164,7 +162,7 @@ impl TrustStore {
         if text.len() as u64 > MAX_BYTES {
             return Err(failed("it would be too large".to_owned()));
         }
-        replace::replace(&path, &(text + "\n"), PRIVATE).map_err(|why| failed(reason(&why)))?;
+        private::replace(&path, (text + "\n").as_bytes()).map_err(|why| failed(reason(&why)))?;
         drop(lock);
         self.content = content;
         Ok(())

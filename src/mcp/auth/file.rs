@@ -4,9 +4,9 @@
 //! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is
 //! replaced as a whole. What cannot be read is never overwritten: a person removes it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::seal::{KEY_LEN, Secret, Source, VARIABLE, generate, source};
 use super::vault::{Change, Login, Turn, Vault};
 use crate::mcp::era;
 use crate::model::Fault;
+use crate::util::private;
 use crate::util::units::show_duration;
 
 /// Bytes of the file; a login is about 4 KiB.
@@ -139,7 +140,7 @@ impl FileVault {
         let text = serde_json::to_vec(&Content { logins })
             .map_err(|error| Fault::internal(error.to_string()))?;
         let sealed = secret.seal(text).ok_or_else(no_random)?;
-        replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
+        private::replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
     }
 
     /// The generated key, if there is one.
@@ -165,17 +166,15 @@ impl FileVault {
     fn make_key(&self) -> Result<Secret, Fault> {
         let path = self.directory.join("key");
         let key = generate().ok_or_else(no_random)?;
-        replace(&path, &key).map_err(|error| self.failed("written", &path, &error))?;
+        private::replace(&path, &key).map_err(|error| self.failed("written", &path, &error))?;
         Ok(Secret::File(SecretBox::new(Box::new(key))))
     }
 
     async fn lock(&self, name: &str, limit: Duration) -> Result<File, Fault> {
         let path = self.directory.join(name);
         let open = || -> io::Result<File> {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-            let mut options = OpenOptions::new();
-            options.create(true).write(true).truncate(false).mode(0o600);
-            options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path)
+            private::own_directory(&self.directory)?;
+            private::open_lock(&path)
         };
         let file = open().map_err(|error| self.failed("locked", &path, &error))?;
         let end = Instant::now() + limit;
@@ -241,19 +240,6 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is too large"));
     }
     Ok(bytes)
-}
-
-/// Writes beside the file and moves it into place, so that nobody sees half of it.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }
 
 #[cfg(test)]

@@ -264,7 +264,7 @@ pub fn outcome(line: &[u8]) -> Result<Raw, Fault> {
             Some(Message::Answer { outcome, .. }) => outcome,
             _ => Err(broken()),
         },
-        Reading::Broken(fault) => Err(fault),
+        Reading::Unreadable(fault) | Reading::Broken(fault) => Err(fault),
         Reading::Noise(_) => Err(broken()),
     }
 }

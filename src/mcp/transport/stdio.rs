@@ -22,6 +22,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::message::trimmed;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, Frame, MESSAGE_LIMIT, Vitals, Wire};
 use crate::model::{Era, Fault};
@@ -35,6 +36,8 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 const DRAIN: Duration = Duration::from_millis(200);
 /// How many of the last stderr lines a fault carries.
 const LAST_WORDS: usize = 5;
+/// How many raw NUL bytes may come between two lines.
+const NUL_LIMIT: usize = 64 * 1024;
 /// How much is read at once, at most.
 const CHUNK: usize = 64 * 1024;
 
@@ -63,6 +66,8 @@ struct Reader {
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line end.
     scanned: usize,
+    /// How many NUL bytes came since the last line that holds anything else.
+    nuls: usize,
     exited: Option<ExitStatus>,
     drain_until: Option<Instant>,
     closed: Option<Fault>,
@@ -97,6 +102,7 @@ impl StdioWire {
                 process: Some(process),
                 buffer: BytesMut::with_capacity(CHUNK),
                 scanned: 0,
+                nuls: 0,
                 exited: None,
                 drain_until: None,
                 closed: None,
@@ -117,6 +123,14 @@ impl StdioWire {
     /// been taken out of the buffer before.
     async fn more(&self, reader: &mut Reader) {
         while reader.closed.is_none() {
+            if reader.nuls > NUL_LIMIT {
+                let fault = Fault::protocol(format!(
+                    "limit: more than {} KiB of raw NUL bytes came between two messages",
+                    NUL_LIMIT >> 10
+                ));
+                self.tracer.closed(fault.message());
+                return reader.close(fault);
+            }
             if reader.buffer.len() > MESSAGE_LIMIT {
                 let fault = Fault::protocol(format!(
                     "limit: a message is larger than {} MiB",
@@ -191,17 +205,19 @@ impl StdioWire {
 }
 
 impl Reader {
-    /// Takes the next whole line out of the buffer.
+    /// Takes the next whole line out of the buffer. A raw NUL byte, which JSON never holds, ends
+    /// one too; it is left at the end of the line with those that follow it, so that the reader of
+    /// messages can note it.
     fn next_line(&mut self) -> Option<Bytes> {
-        let found = memchr::memchr(b'\n', self.buffer.get(self.scanned..)?);
-        let Some(offset) = found else {
+        let Some((line, next)) = line_end(&self.buffer, self.scanned) else {
             self.scanned = self.buffer.len();
             return None;
         };
-        let mut line = self.buffer.split_to(self.scanned + offset + 1);
+        let mut taken = self.buffer.split_to(next);
         self.scanned = 0;
-        line.truncate(line.len() - 1);
-        Some(line.freeze())
+        taken.truncate(line);
+        count_nuls(&mut self.nuls, &taken);
+        Some(taken.freeze())
     }
 
     /// What came last and has no line end: an answer all the same.
@@ -215,6 +231,27 @@ impl Reader {
         self.buffer = BytesMut::new();
         self.scanned = 0;
         self.closed = Some(why);
+    }
+}
+
+/// Where the first line of `buffer` ends of which the first `scanned` bytes hold no end, and where
+/// the next one begins.
+fn line_end(buffer: &[u8], scanned: usize) -> Option<(usize, usize)> {
+    let end = scanned + memchr::memchr2(b'\n', 0, buffer.get(scanned..)?)?;
+    let rest = buffer.get(end..)?;
+    if rest.first() == Some(&b'\n') {
+        return Some((end, end + 1));
+    }
+    let run = rest.iter().position(|byte| *byte != 0).unwrap_or(rest.len());
+    Some((end + run, end + run))
+}
+
+/// Adds up the NUL bytes of lines that hold nothing else.
+fn count_nuls(nuls: &mut usize, line: &[u8]) {
+    if trimmed(line).is_empty() {
+        *nuls += line.iter().filter(|byte| **byte == 0).count();
+    } else {
+        *nuls = 0;
     }
 }
 

@@ -51,7 +51,7 @@ impl Document {
             return Err(Problem::error("an OpenAPI document is a local file")
                 .hint("download it and name the file"));
         }
-        let (source, text) = read::read(&base.join(path), true)?;
+        let (source, text) = read::read(&base.join(path), false)?;
         let root = parse::parse(&source, &text)?.root.to_json();
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
         let old = version.starts_with("3.0");

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::util::regular;
+
 /// The longest chain of links that is followed, as in the kernel.
 const MOST_LINKS: usize = 40;
 /// The largest settings that are read, in bytes.
@@ -86,8 +88,7 @@ pub(super) fn behind_shim(
 }
 
 fn small(file: &Path) -> Option<String> {
-    let meta = std::fs::metadata(file).ok()?;
-    (meta.is_file() && meta.len() <= LARGEST).then(|| std::fs::read_to_string(file).ok()).flatten()
+    regular::text(file, LARGEST).ok()
 }
 
 #[cfg(test)]

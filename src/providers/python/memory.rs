@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::workers::Key;
+use crate::util::private;
 
 /// How many functions are remembered.
 const KEPT: usize = 500;
@@ -97,17 +97,8 @@ impl Memory {
     fn write(&self, known: &Known) {
         let (Some(file), Ok(text)) = (&self.file, serde_json::to_string(known)) else { return };
         let Some(directory) = file.parent() else { return };
-        let temporary = directory.join(format!(".python-describe.{}", std::process::id()));
-        let write = || {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-            let mut options = std::fs::OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            options.open(&temporary)?.write_all(text.as_bytes())?;
-            std::fs::rename(&temporary, file)
-        };
-        if write().is_err() {
-            let _absent = std::fs::remove_file(&temporary);
-        }
+        let _unremembered = private::own_directory(directory)
+            .and_then(|()| private::replace(file, text.as_bytes()));
     }
 }
 

@@ -22,7 +22,7 @@ use crate::host::request::Arguments;
 use crate::model::{Fault, Shutter};
 use crate::tui::event::Event;
 use crate::tui::event::bench::{News, Order, Wish};
-use crate::util::replace::replace;
+use crate::util::private;
 
 /// The time between two looks at a run.
 const LOOK: Duration = Duration::from_millis(250);
@@ -194,7 +194,7 @@ fn kept(cwd: &Path, path: PathBuf, text: &str) -> Event {
         let shown = path.display();
         return said(format!("{shown} is something else than a run: name another file"));
     }
-    match replace(&whole, text, 0o666) {
+    match private::replace(&whole, text.as_bytes()) {
         Ok(()) => Event::Bench(News::Kept(path)),
         Err(error) => said(format!("{} was not written: {error}", path.display())),
     }

@@ -14,6 +14,7 @@ use crate::tui::event::history::{News, Past, Session, Wanted, Wish};
 use crate::util::append::Location;
 use crate::util::json as text;
 use crate::util::moment::{local_time, stamp};
+use crate::util::private;
 use crate::util::segments::Backwards;
 
 impl Backstage {
@@ -118,7 +119,7 @@ fn entry(around: &Surroundings, id: &str) -> Result<Entry, Fault> {
 
 fn export(around: &Surroundings, ids: &[String], path: &Path) -> Result<(), Fault> {
     let mut wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
-    let mut file = files::create(path).map_err(|error| unwritten(&error))?;
+    let mut file = private::create_new(path).map_err(|error| unwritten(&error))?;
     let mut failed = None;
     // One at a time: together they may be more than there is room for.
     for line in lines(around)? {

@@ -15,7 +15,7 @@ use crate::tui::event::Event;
 use crate::tui::event::memory::{News, Wish};
 use crate::tui::memory::Memory;
 use crate::tui::settings::{self, Settings};
-use crate::util::replace;
+use crate::util::{private, replace};
 
 /// The file of what is remembered, in the directory of state.
 const MEMORY: &str = "console.json";
@@ -133,7 +133,7 @@ async fn write(path: PathBuf, host: Arc<ToolHost>, memory: Memory) {
     let write = move || {
         let harmless = memory.without_secrets(|arguments, schema| host.masked(arguments, schema));
         let _turn = replace::lock(&path)?;
-        replace::replace(&path, &harmless.text(), 0o600)
+        private::replace(&path, harmless.text().as_bytes())
     };
     let _lost = tokio::task::spawn_blocking(write).await;
 }

@@ -16,6 +16,7 @@ use crate::tui::event::Event;
 use crate::tui::event::offers::{Followed, Lists, News, Wish};
 use crate::util::base64;
 use crate::util::moment::stamp;
+use crate::util::private;
 use crate::util::targets::targets;
 
 /// How many changes of a resource wait to be told; more are counted where they come in.
@@ -173,6 +174,6 @@ fn save_one(target: &Path, part: &Value) -> Result<(), String> {
         Some(_) => base64::decode(text("blob")).ok_or("it is not valid base64")?,
         None => text("text").as_bytes().to_vec(),
     };
-    let mut file = files::create(target).map_err(|error| error.to_string())?;
+    let mut file = private::create_new(target).map_err(|error| error.to_string())?;
     std::io::Write::write_all(&mut file, &bytes).map_err(|error| error.to_string())
 }

@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{AppendError, Directory};
+use crate::util::private;
 
 /// Where a file of records is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,9 +86,12 @@ impl Location {
             return Err(self.failed("cannot be made", &Errno::NOENT.into()));
         };
         let stat = self.inspect(&file)?;
-        if stat.st_mode & 0o077 != 0 {
+        // The process may have masked out rights of the owner too.
+        if stat.st_mode & 0o777 != private::FILE {
             rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
                 .map_err(|e| self.failed("cannot be made private", &e.into()))?;
+        }
+        if stat.st_mode & 0o077 != 0 {
             notes.push(format!(
                 "{} could be used by others (mode {:04o}) and was set to 0600",
                 self.path.display(),
@@ -159,7 +163,7 @@ impl Location {
         let open = || rustix::fs::open(path, self.flags(), Mode::empty());
         let opened = match open() {
             Err(Errno::NOENT) => {
-                make_private(path).map_err(|e| {
+                private::make_directory(path).map_err(|e| {
                     AppendError::Failed(format!("{} cannot be made: {e}", path.display()))
                 })?;
                 open()
@@ -214,9 +218,4 @@ fn refused(path: &Path, why: &str) -> AppendError {
 
 fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
-}
-
-fn make_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

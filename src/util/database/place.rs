@@ -127,7 +127,10 @@ impl Place {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         let system = |errno: Errno| words(io::Error::from(errno));
-        drop(rustix::fs::openat(&self.directory, &name, flags, private).map_err(system)?);
+        let draft = rustix::fs::openat(&self.directory, &name, flags, private).map_err(system)?;
+        // The logs that SQLite makes beside the file get its permissions.
+        rustix::fs::fchmod(&draft, private).map_err(system)?;
+        drop(draft);
         let made = connect(&self.real.join(&name), OpenFlags::SQLITE_OPEN_READ_WRITE, patience)
             .and_then(|db| fill(&db))
             .map_err(words);

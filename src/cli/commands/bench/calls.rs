@@ -2,6 +2,7 @@
 //!
 //! Owns: reading all of them before anything is started.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -47,11 +48,14 @@ pub(super) async fn words(
 fn lines(path: &Path) -> Result<Vec<JsonObject>, Fault> {
     let named = || format!("--args-lines: '{}'", path.display());
     let refused = |why: &str| Fault::usage(format!("{}: {why}", named()));
-    let size = std::fs::metadata(path).map_err(|error| refused(&error.to_string()))?.len();
-    if size > MAX_BYTES {
+    let mut text = String::new();
+    // A person may name a pipe, whose size nobody knows before it was read.
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| refused(&error.to_string()))?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(refused("it is larger than 64 MiB"));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {

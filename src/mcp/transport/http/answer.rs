@@ -10,6 +10,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::mcp::message::trimmed;
+
 /// How many ids are remembered of one message or batch; the reader refuses more anyway.
 const IDS: usize = 1_000;
 
@@ -37,7 +39,7 @@ pub(super) enum Glance {
 
 /// Looks whether `message` answers the request `id`.
 pub(super) fn glance(message: &[u8], id: &Value) -> Glance {
-    match serde_json::from_slice::<Top>(message) {
+    match serde_json::from_slice::<Top>(trimmed(message)) {
         Err(error) => Glance::Unreadable(error.to_string()),
         Ok(top) if top.answered.contains(id) => Glance::Answer,
         Ok(top) => top.answered.first().map_or(Glance::NoAnswer, |other| {
@@ -48,7 +50,7 @@ pub(super) fn glance(message: &[u8], id: &Value) -> Glance {
 
 /// The ids of the requests that a message (or batch) answers.
 pub(super) fn answered(message: &[u8]) -> Vec<Value> {
-    serde_json::from_slice::<Top>(message).map(|top| top.answered).unwrap_or_default()
+    serde_json::from_slice::<Top>(trimmed(message)).map(|top| top.answered).unwrap_or_default()
 }
 
 /// Whether a body is a JSON-RPC error, whatever its id.

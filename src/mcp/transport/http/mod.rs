@@ -233,6 +233,10 @@ impl Wire for HttpWire {
         locked(&self.shared.session).agree(era, version);
     }
 
+    fn delimits_messages(&self) -> bool {
+        true
+    }
+
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.running.waiting_for(id)
     }

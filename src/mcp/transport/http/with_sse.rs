@@ -275,6 +275,10 @@ impl Wire for SseWire {
         locked(&self.line.shared.session).agree(era, version);
     }
 
+    fn delimits_messages(&self) -> bool {
+        true
+    }
+
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.line.shared.running.waiting_for(id)
     }

@@ -11,7 +11,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::MutexGuard;
 
-use super::{Reader, Stdin, StdioWire, does_not_read};
+use super::{Reader, Stdin, StdioWire, count_nuls, does_not_read, line_end};
 use crate::model::{CallId, Fault};
 
 /// Both directions of a wire.
@@ -62,15 +62,14 @@ impl Incoming<'_> {
         let tracer = &self.wire.tracer;
         let reader = &mut *self.reader;
         let mut from = 0;
-        let news = reader.buffer.get(reader.scanned..).unwrap_or_default();
-        for offset in memchr::memchr_iter(b'\n', news) {
-            let end = reader.scanned + offset;
+        while let Some((end, next)) = line_end(&reader.buffer, reader.scanned) {
             let line = reader.buffer.get(from..end).unwrap_or_default();
+            count_nuls(&mut reader.nuls, line);
             if tracer.is_on() {
                 tracer.received(&Bytes::copy_from_slice(line), None);
             }
             take(line);
-            from = end + 1;
+            (from, reader.scanned) = (next, next);
         }
         reader.buffer.advance(from);
         reader.scanned = reader.buffer.len();

@@ -10,6 +10,7 @@ use super::layout::LAYOUT;
 use super::{File, Sync, trouble};
 use crate::model::Fault;
 use crate::util::database::{self, Durability, Place, Recognised, Standing};
+use crate::util::private;
 
 /// An open store.
 pub(super) struct Opened {
@@ -78,9 +79,7 @@ fn find(file: &File) -> Result<Place, Fault> {
     };
     stays_within(file, parent)?;
     if !parent.exists() && file.writable {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.map_err(cannot)?;
+        private::make_directory(parent).map_err(cannot)?;
     }
     let place = Place::find(parent, name).map_err(cannot)?;
     if file.own_directory {

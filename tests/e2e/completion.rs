@@ -1,0 +1,197 @@
+//! Completion in real shells: names that a shell would act on are words on its line, and nothing
+//! else happens.
+
+use std::path::Path;
+
+use crate::support::{Fixture, Place, Pty, Sandbox};
+
+/// Each name that is offered, by its first letter. The fixture knows the same ones.
+const WORDS: [&str; 13] = [
+    "a$(touch pwned)a",
+    "b`touch pwned`b",
+    "c;touch pwned;c",
+    "d&touch pwned&d",
+    "e'$(touch pwned)'e",
+    "f\"$(touch pwned)\"f",
+    "n*?[n]",
+    "h!!h",
+    "i<pwned>pwned",
+    "j{j,j}(touch pwned)",
+    "k\\$(touch pwned)k",
+    "l#|touch pwned",
+    "m~$HOME%m",
+];
+
+/// A shell, how it is started, and the lines that make it ready.
+struct Shell {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    setup: &'static [&'static str],
+    /// Defines `show`, which prints each of its arguments between `<` and `>`.
+    show: &'static str,
+}
+
+const BASH: Shell = Shell {
+    name: "bash",
+    arguments: &["--norc", "--noprofile", "-i"],
+    setup: &["PS1='$ '", "source <(toolhost completions bash)"],
+    show: "show() { printf '<%s>' \"$@\"; echo; }",
+};
+const ZSH: Shell = Shell {
+    name: "zsh",
+    arguments: &["-f", "-i"],
+    setup: &[
+        "PS1='$ '; unsetopt prompt_sp",
+        "autoload -Uz compinit && compinit -D -u",
+        "source <(toolhost completions zsh)",
+    ],
+    show: "show() { printf '<%s>' \"$@\"; echo; }",
+};
+const FISH: Shell = Shell {
+    name: "fish",
+    arguments: &["--no-config", "-i"],
+    setup: &[
+        "function fish_prompt; echo -n '$ '; end; set -g fish_autosuggestion_enabled 0",
+        "toolhost completions fish | source",
+    ],
+    show: "function show; printf '<%s>' $argv; echo; end",
+};
+
+#[test]
+fn bash_gets_literal_words() {
+    complete_everything(&BASH);
+}
+
+#[test]
+fn zsh_gets_literal_words() {
+    complete_everything(&ZSH);
+}
+
+#[test]
+fn fish_gets_literal_words() {
+    complete_everything(&FISH);
+}
+
+fn is_installed(shell: &str) -> bool {
+    std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|dir| dir.join(shell).exists())
+}
+
+fn complete_everything(shell: &Shell) {
+    if !is_installed(shell.name) {
+        eprintln!("\n*** SKIPPED: {} is not installed ***\n", shell.name);
+        return;
+    }
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Stdio, "offers-shell-words", "legacy", &room.log("srv"));
+    room.server("srv", &fixture);
+    room.file("tools.yaml", &profiles());
+    // What only the server knows is offered once it was listed.
+    for command in [&["list"][..], &["prompts", "list"]] {
+        let named = ["--mcp", "mcp.yaml", "--tools", "tools.yaml"].iter().chain(command);
+        room.toolhost(named.copied()).go();
+    }
+    // Words that the shell would find by itself, and a file that fits a pattern among them.
+    room.file("files/srv-nX_n", "").file("files/nX_n", "").file("files/o$(touch pwned)o", "");
+    let mut line = Line::start(&room, shell);
+    for word in WORDS {
+        let letter = &word[..1];
+        line.completes("call srv-words ", letter, &format!("{word}="));
+        line.completes("prompts get ", &format!("srv-{letter}"), &format!("srv-{word}"));
+        line.completes("--profile ", letter, word);
+    }
+    // Names of tools with white space are not listed at all.
+    for word in WORDS.iter().filter(|word| !word.contains(' ')) {
+        let tool = format!("srv-{word}");
+        line.completes("inspect ", &tool[..5], &tool);
+    }
+    // A file that a directory brings along.
+    line.completes("--tools ", "files/o", "files/o$(touch pwned)o");
+    // Nothing of these is offered; a tab does nothing with them either.
+    for (before, typed) in [("call srv-words a=", "a"), ("resources read ", "memo://a")] {
+        line.offers_nothing(before, typed);
+    }
+    line.end();
+    assert_eq!(found(&room.path("work"), "pwned"), Vec::<String>::new());
+}
+
+/// A file of tools with a profile for each word.
+fn profiles() -> String {
+    let entries: Vec<String> = WORDS
+        .iter()
+        .map(|word| format!("  {}: {{ include: [\"*\"] }}\n", serde_json::json!(word)))
+        .collect();
+    format!("tools: []\nprofiles:\n{}", entries.concat())
+}
+
+/// Files below a directory that are called so.
+fn found(directory: &Path, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(self::found(&path, name));
+        } else if path.file_name().unwrap() == name {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// A shell on a terminal that is asked to complete.
+struct Line {
+    pty: Pty,
+    count: usize,
+    shell: &'static str,
+}
+
+impl Line {
+    fn start(room: &Sandbox, shell: &Shell) -> Self {
+        let mut pty = Pty::sized(room, shell.name, shell.arguments, 24, 250);
+        let directory = Path::new(env!("CARGO_BIN_EXE_toolhost")).parent().unwrap();
+        let path = if shell.name == "fish" {
+            format!("set -x PATH {} $PATH", directory.display())
+        } else {
+            format!("export PATH={}:$PATH", directory.display())
+        };
+        let setup = shell.setup.iter().copied();
+        for line in [path.as_str(), shell.show].into_iter().chain(setup) {
+            pty.type_keys(line).type_keys("\r");
+        }
+        pty.type_keys("show re ady\r").expect("<re><ady>");
+        Self { pty, count: 0, shell: shell.name }
+    }
+
+    /// Types the beginning of a word and a tab, and expects the whole word on the line.
+    #[track_caller]
+    fn completes(&mut self, before: &str, typed: &str, word: &str) {
+        let all = self.after_tab(before, typed);
+        assert!(all.contains(&format!("<{word}>")), "{}: {before}{typed}: {all}", self.shell);
+    }
+
+    /// The same where no value is known. Bash begins a new word behind `=`, and offers keys there.
+    #[track_caller]
+    fn offers_nothing(&mut self, before: &str, typed: &str) {
+        let all = self.after_tab(before, typed);
+        let last = before.rsplit(' ').next().unwrap();
+        let end = if self.shell == "bash" { "" } else { ">" };
+        assert!(all.contains(&format!("<{last}{typed}{end}")), "{}: {before}: {all}", self.shell);
+    }
+
+    /// The words of the line after a tab, as the shell reads them.
+    fn after_tab(&mut self, before: &str, typed: &str) -> String {
+        self.count += 1;
+        let mark = format!("done{}", self.count);
+        let line = format!("toolhost --mcp mcp.yaml --tools tools.yaml {before}{typed}\t");
+        // A shell takes the next key when it is through with the tab. The line is shown, not run.
+        self.pty.cleared().type_keys(&line).type_keys("\u{5} ").type_keys(&mark);
+        self.pty.type_keys("\u{1}show \r").expect(&format!("<{mark}>"));
+        let screen = self.pty.screen();
+        let from = screen.rfind("<toolhost>").unwrap_or_default();
+        screen[from..].to_owned()
+    }
+
+    fn end(mut self) {
+        self.pty.type_keys("exit\r");
+        self.pty.finish();
+    }
+}
