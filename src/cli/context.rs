@@ -439,6 +439,7 @@ mod tests {
                 transport: HttpTransport::Auto,
                 headers: Vec::new(),
                 auth: Box::new(AuthSpec::None),
+                insecure: false,
             },
             protocol: ProtocolChoice::Auto,
             timeout: None,
@@ -454,6 +455,8 @@ mod tests {
             retries: 0,
             requires_approval: false,
             sandbox: None,
+            context_env: std::sync::Arc::default(),
+            origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
             place: node().place(),
             trust: ask(name),
         }

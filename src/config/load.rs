@@ -30,6 +30,11 @@ pub fn load(
         gathered: Gathered::new(Gate::new(environment)),
         settings: Settings::default(),
         project_root: environment.cwd(),
+        project: found
+            .files
+            .iter()
+            .find(|candidate| candidate.layer == Layer::Project)
+            .and_then(|candidate| candidate.path.parent().map(Path::to_path_buf)),
         trust_all: request.trust_all,
     };
     loader.gathered.configuration.problems = found.problems;
@@ -44,6 +49,8 @@ struct Loader<'a> {
     settings: Settings,
     /// What the scope `PROJECT_ROOT` is when no file says so.
     project_root: PathBuf,
+    /// The directory in which the project's configuration was found.
+    project: Option<PathBuf>,
     trust_all: bool,
 }
 
@@ -147,6 +154,7 @@ impl Loader<'_> {
             path: &candidate.path,
             layer: candidate.layer,
             base_dir,
+            project_root: self.project.clone(),
             default_cwd,
             trusted: self.trust_all
                 || candidate.layer != Layer::Project

@@ -19,8 +19,10 @@ pub mod secrets;
 pub mod show;
 pub mod socket;
 pub mod spec;
+pub mod transport;
 mod trust;
 pub mod trust_store;
+pub mod variables;
 
 pub use discover::LoadRequest;
 pub use load::load;

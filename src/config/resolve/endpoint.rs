@@ -8,15 +8,20 @@ use url::Url;
 
 use super::{FileContext, Findings, auth};
 use crate::config::node::Node;
-use crate::config::socket;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
-use crate::model::Problem;
+use crate::config::{socket, transport};
+use crate::model::{EntryOrigin, Problem};
 
 /// The spellings of `url`.
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
-pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Option<Endpoint> {
+pub fn resolve(
+    entry: &Node,
+    origin: &EntryOrigin,
+    file: &FileContext<'_>,
+    findings: &mut Findings,
+) -> Option<Endpoint> {
     let transport = transport(entry, findings).ok()?;
     let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
     let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
@@ -36,8 +41,8 @@ pub fn resolve(entry: &Node, file: &FileContext<'_>, findings: &mut Findings) ->
                 findings.error(url.place(), "a stdio server needs 'command', not 'url'");
                 None
             }
-            Some(Named::Http(transport)) => http(entry, url, transport, file, findings),
-            None => http(entry, url, HttpTransport::Auto, file, findings),
+            Some(Named::Http(transport)) => http(entry, (url, transport), origin, file, findings),
+            None => http(entry, (url, HttpTransport::Auto), origin, file, findings),
         },
         (None, Some(program)) => match transport {
             Some(Named::Http(transport)) => {
@@ -80,8 +85,8 @@ fn transport(entry: &Node, findings: &mut Findings) -> Result<Option<Named>, Tol
 
 fn http(
     entry: &Node,
-    node: &Node,
-    transport: HttpTransport,
+    (node, transport): (&Node, HttpTransport),
+    origin: &EntryOrigin,
     file: &FileContext<'_>,
     findings: &mut Findings,
 ) -> Option<Endpoint> {
@@ -104,8 +109,11 @@ fn http(
     let auth = auth::resolve(entry, file, findings);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
-    auth::check_transport(&url, secret, node, findings);
-    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth) })
+    let insecure = findings.take(transport::insecure(entry, Some(origin))).unwrap_or_default();
+    findings.problems.extend(
+        transport::unencrypted(&url, secret, insecure).map(|problem| problem.at(node.place())),
+    );
+    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
 }
 
 /// Where the server is: the address to ask for, and the socket to ask over.

@@ -1,8 +1,10 @@
 //! Files of servers, in every shape the field uses → [`ServerSpec`]s.
 
+use std::sync::Arc;
+
 use super::definition::{self, SERVER_KIND, one_of};
 use super::endpoint::{self, URL_KEYS};
-use super::{Claim, FileContext, Findings, Gathered, is_off, limit, retries};
+use super::{Claim, FileContext, Findings, Gathered, is_off, limit, origin, retries};
 use crate::config::expand::has_reference;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
@@ -11,7 +13,9 @@ use crate::config::spec::{
     AuthSpec, Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, Trust,
 };
 use crate::config::{socket, trust};
-use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
+use crate::model::{
+    EntryOrigin, Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus,
+};
 
 /// Resolves a whole file of servers.
 pub fn file(root: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
@@ -124,9 +128,10 @@ fn server(
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
     let said = (!file.trusted).then(|| Said::by(&entry));
+    let origin = origin::of_server(&entry, file);
     file.expander().entry(&mut entry, &[], &mut findings.problems);
     let expanded = !findings.problems.iter().any(Problem::is_error);
-    let spec = resolve(name, &entry, place, file, gathered, &mut findings);
+    let spec = resolve(name, &entry, (place, origin), file, gathered, &mut findings);
     // Looking up a program makes sense only for a command that is known.
     let spec = spec.filter(|_| expanded).map(|mut spec| {
         if let Some(said) = said {
@@ -151,12 +156,12 @@ fn declared_names(entry: &Node) -> Vec<String> {
 fn resolve(
     name: &str,
     entry: &Node,
-    place: Place,
+    (place, origin): (Place, Arc<EntryOrigin>),
     file: &FileContext<'_>,
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
 ) -> Option<ServerSpec> {
-    let endpoint = endpoint::resolve(entry, file, findings);
+    let endpoint = endpoint::resolve(entry, &origin, file, findings);
     let mut spec = ServerSpec {
         name: name.to_owned(),
         description: None,
@@ -175,6 +180,8 @@ fn resolve(
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        context_env: Arc::default(),
+        origin,
         place,
         trust: Trust::Trusted,
     };
@@ -221,6 +228,7 @@ fn resolve(
                 spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
             }
             "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, findings),
+            "context_env" => spec.context_env = origin::context_env(value, findings),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
@@ -363,6 +371,8 @@ fn declared_tool(
         tool.safety = Safety::External;
     }
     tool.status = ToolStatus::Declared;
+    tool.entry = Some(Arc::clone(&server.origin));
+    tool.context_env = Arc::clone(&server.context_env);
     tool.timeout = match item.get("timeout") {
         Some(_) => tool.timeout,
         None => server.timeout,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
+use super::{Claim, FileContext, Findings, Gathered, definition, is_off, origin};
 use crate::config::expand::Expander;
 use crate::config::keys::{TOOL, canonical};
 use crate::config::node::{Node, NodeValue};
@@ -105,8 +105,9 @@ fn resolve(
         file.expander().entry(Arc::make_mut(&mut entry), words.expand, &mut findings.problems);
     }
     let plain = ToolName::plain(name);
-    let definition =
+    let mut definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
+    definition.entry = Some(origin::of_tool(&written, file));
     let trust = match ask {
         Some(starts) => {
             let site = Site {
