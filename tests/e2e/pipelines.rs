@@ -88,7 +88,12 @@ fn a_step_that_needs_approval_asks_there_and_is_announced() {
     let room = room();
     let refused = run(&room, &["call", "tidy"]).check();
     refused.exits(6).says(&["step 'delete' (demo-delete_note)", "needs approval"]);
-    run(&room, &["call", "tidy", "--yes"]).check().exits(0);
+    // A yes to the pipeline is none to what its steps would ask about.
+    let refused = run(&room, &["call", "tidy", "--yes"]).check();
+    refused.exits(6).says(&["needs approval", "--yes-nested approves"]);
+    run(&room, &["history", "replay", "last", "--yes"]).check().exits(6);
+    run(&room, &["history", "replay", "last", "--yes-nested"]).check().exits(0);
+    run(&room, &["call", "tidy", "--yes-nested"]).check().exits(0);
     shows(&run(&room, &["inspect", "tidy"]).check(), "calls demo-delete_note");
     let asking =
         TOOLS.replace("module: builtin.fail,", "module: builtin.fail, requires_approval: true,");
