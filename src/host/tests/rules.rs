@@ -11,7 +11,7 @@ use crate::host::fake::{Book, Fake, call, host, internal, variables};
 use crate::host::recorder::RecordError;
 use crate::host::repeat::TargetRequest;
 use crate::host::request::CallRequest;
-use crate::model::{FaultKind, ToolDefinition, ToolName, ToolResult};
+use crate::model::{FaultKind, JsonObject, ToolDefinition, ToolName, ToolResult};
 
 #[tokio::test]
 async fn a_denied_call_does_not_run_although_its_entry_asks_and_somebody_says_yes() {
@@ -115,4 +115,18 @@ async fn an_outcome_that_was_lost_is_told_where_a_record_is_required() {
     let outcome = open.call(call("t")).await.unwrap();
     assert!(outcome.fault().is_none());
     assert_eq!(outcome.result.unwrap().warnings, ["not recorded: disk full"]);
+}
+
+#[tokio::test]
+async fn a_run_of_calls_whose_outcome_was_lost_has_failed_where_a_record_is_required() {
+    for required in [true, false] {
+        let tools = Arc::new(Fake::local(vec![internal(ToolName::plain("t"), 1)]));
+        let book = Book { lost: Some(RecordError::Lost("disk full".into())), ..Book::default() };
+        let host = host(&[&tools]).recorder(Arc::new(book)).require_record(required).build();
+        let target = host.target(&TargetRequest::new("t")).await.unwrap();
+        let record = target.record(&JsonObject::new(), "2 calls").unwrap();
+        let (warnings, lost) = record.close(2, 2, 0);
+        assert_eq!(warnings, ["not recorded: disk full"]);
+        assert_eq!(lost.map(|fault| fault.kind()), required.then_some(FaultKind::Internal));
+    }
 }
