@@ -159,6 +159,6 @@ fn the_example_runs_as_it_says() {
     let report = call("cities:=[\"oslo\", \"atlantis\"]").exits(0).json();
     assert_eq!(report["output"]["mean"], Value::Null);
     assert!(report["output"]["problem"].as_str().unwrap().contains("item 2"), "{report}");
-    shows(&run(&room, &["call", "tidy", "name=draft", "--yes"]).check(), "draft is gone");
+    shows(&run(&room, &["call", "tidy", "name=draft", "--yes-nested"]).check(), "draft is gone");
     run(&room, &["config", "check"]).check().exits(0);
 }
