@@ -4,7 +4,7 @@
 //! of a few lines. It has no character that a reader cannot see: such characters stand as `\u`
 //! escapes. Never does: compare, or decide what a pin means (`catalogue::pins` does).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::io::Read as _;
@@ -16,10 +16,10 @@ use serde::Deserialize;
 use serde_json::json as tree;
 
 use crate::audit::Masker;
-use crate::catalogue::pins::{Book, Group, Known, Owner, Pins};
+use crate::catalogue::pins::{Book, Group, Known, Owner, PinnedEntry, Pins};
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
-use crate::model::{Fault, Origin};
+use crate::model::{Fault, Layer, Origin};
 use crate::providers::mcp::identity;
 use crate::util::{json, private, replace};
 
@@ -140,12 +140,17 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
     let servers = configuration.servers.iter().map(|server| {
         let endpoint = masker.text(&identity(&server.endpoint));
         let file = real(&server.place.file);
-        (server.name.clone(), Owner { file, endpoint, drift: server.drift() })
+        let entry = PinnedEntry::of(&server.origin, &|text| masker.text(text));
+        (server.name.clone(), Owner { file, endpoint, entry, drift: server.drift() })
     });
     let servers = servers.collect();
     // A file that lost its last tool is still one whose tools were pinned.
+    let mut own_files = BTreeSet::new();
     for file in &configuration.files {
-        real(&file.path);
+        let path = real(&file.path);
+        if file.layer != Layer::Project {
+            own_files.insert(path);
+        }
     }
     for tool in &configuration.tools {
         if let Origin::File(place) = &tool.definition.origin {
@@ -153,7 +158,7 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
         }
         real(&tool.place.file);
     }
-    Known { servers, files }
+    Known { servers, files, own_files }
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@
 
 use crate::config::node::Node;
 use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, ToolSpec};
-use crate::model::{Place, Problem, ToolName};
+use crate::model::{EntryOrigin, Place, Problem, ToolName};
 use crate::providers::storage::{StandIn, stand_in};
 
 /// Takes such entries out of the tools and gives their names to their servers.
@@ -65,6 +65,13 @@ fn hand_over(
     let Some(found) = servers.iter_mut().find(|known| known.name == *server) else {
         return Err(unknown(configuration, server, &spot));
     };
+    let is_projects = |entry: &EntryOrigin| entry.project().is_some();
+    if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&found.origin) {
+        // What the user refuses or allows goes by the name.
+        return Err(Problem::error(format!("the server '{server}' is not one of this project"))
+            .hint("only your own files can give its tools another name")
+            .at(spot));
+    }
     rename(found, component, spec);
     Ok(())
 }

@@ -59,7 +59,8 @@ impl Account {
     /// Why the run failed (its exit code is that of the fault): what was asked of it, or that no
     /// call succeeded.
     pub fn fault(&self) -> Option<Fault> {
-        self.findings.fault().or_else(|| of_failures(&self.report))
+        let lost = self.report.lost_record.clone();
+        lost.or_else(|| self.findings.fault()).or_else(|| of_failures(&self.report))
     }
 
     /// The run in this form.

@@ -234,9 +234,9 @@ impl Carrier {
     }
 
     /// Closes the way and the record, which says when it cannot be kept.
-    pub(super) fn end(&mut self) -> Vec<String> {
+    pub(super) fn end(&mut self) -> (Vec<String>, Option<Fault>) {
         self.close();
-        self.record.take().map_or_else(Vec::new, Recorded::end)
+        self.record.take().map(Recorded::end).unwrap_or_default()
     }
 }
 
@@ -247,12 +247,12 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn end(mut self) -> Vec<String> {
+    fn end(mut self) -> (Vec<String>, Option<Fault>) {
         self.write()
     }
 
-    fn write(&mut self) -> Vec<String> {
-        let Some(record) = self.record.take() else { return Vec::new() };
+    fn write(&mut self) -> (Vec<String>, Option<Fault>) {
+        let Some(record) = self.record.take() else { return <_>::default() };
         let meter = locked(&self.meter);
         let made = meter.requests + meter.warm_up;
         record.close(made, meter.ok, meter.failures() + meter.unanswered)

@@ -74,6 +74,7 @@ pub(crate) fn report(targets: Vec<TargetReport>) -> Report {
         targets,
         rounds: Vec::new(),
         generator: GeneratorReport::default(),
+        lost_record: None,
         warnings: Vec::new(),
     }
 }

@@ -28,6 +28,8 @@ pub struct Report {
     pub rounds: Vec<Round>,
     /// How well the load was made.
     pub generator: GeneratorReport,
+    /// Why the run failed although its calls did not: its record was required and is lost.
+    pub lost_record: Option<Fault>,
     /// What a reader should know before believing the figures, gravest first.
     pub warnings: Vec<String>,
 }

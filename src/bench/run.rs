@@ -91,7 +91,9 @@ pub(super) async fn drive(
     };
     watch.stage().phase = Phase::Over;
     for carrier in &mut carriers {
-        ran.warnings.extend(carrier.end());
+        let (warnings, lost) = carrier.end();
+        ran.warnings.extend(warnings);
+        ran.lost_record = ran.lost_record.take().or(lost);
     }
     let (wall, past) = (clock.unix().saturating_sub(began), clock.now() - from);
     ran.warnings.extend(advice::step(wall, past));

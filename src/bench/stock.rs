@@ -10,6 +10,7 @@ use super::driver::locked;
 use super::meter::Meter;
 use super::plan::Plan;
 use super::report::{ColdStart, Ending, GeneratorReport, Report, Round, TargetReport};
+use crate::model::Fault;
 
 /// What is known of a run beside its calls.
 #[derive(Debug, Default)]
@@ -19,11 +20,12 @@ pub(super) struct Ran {
     pub(super) paused: Duration,
     pub(super) rounds: Vec<Round>,
     pub(super) warnings: Vec<String>,
+    pub(super) lost_record: Option<Fault>,
 }
 
 /// The report of a run.
 pub(super) fn take(plan: &Plan, began: Duration, carriers: Vec<Carrier>, ran: Ran) -> Report {
-    let Ran { aborted, stopped, paused, rounds, warnings } = ran;
+    let Ran { aborted, stopped, paused, rounds, warnings, lost_record } = ran;
     let all: Vec<(Carrier, Meter)> = carriers
         .into_iter()
         .map(|carrier| {
@@ -57,8 +59,17 @@ pub(super) fn take(plan: &Plan, began: Duration, carriers: Vec<Carrier>, ran: Ra
     };
     let targets = all.into_iter().map(target).collect();
     let plan = plan.clone();
-    let mut report =
-        Report { plan, began, elapsed, ending, targets, rounds, generator, warnings: Vec::new() };
+    let mut report = Report {
+        plan,
+        began,
+        elapsed,
+        ending,
+        targets,
+        rounds,
+        generator,
+        lost_record,
+        warnings: Vec::new(),
+    };
     report.warnings = advice::of(&report);
     report.warnings.extend(warnings);
     report

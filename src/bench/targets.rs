@@ -51,6 +51,8 @@ pub struct Terms {
     pub is_unchecked: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
+    /// Approve the calls that a tool makes without asking, too.
+    pub assume_yes_nested: bool,
     /// One answer of so many is read whole and checked against the output schema.
     pub inspect_every: Option<u64>,
     /// What is left to chance in arguments follows from it.
@@ -90,6 +92,7 @@ pub async fn find(
             timeout: terms.timeout,
             validate: !terms.is_unchecked,
             allow_writes: terms.allow_writes,
+            assume_yes_nested: terms.assume_yes_nested,
             inspect_every: terms.inspect_every,
             cancel: terms.cancel.clone(),
             ..TargetRequest::new(&name)

@@ -25,7 +25,7 @@ const AROUND: usize = 2;
 /// A part that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its name: one of [`PARTS`], `instructions`, `endpoint` or `touches`.
+    /// Its name: one of [`PARTS`], `instructions`, `entry`, `endpoint` or `touches`.
     pub part: &'static str,
     /// What it was; `None` when it was not there.
     pub before: Option<String>,

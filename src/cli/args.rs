@@ -454,13 +454,14 @@ mod tests {
               --retries <N>          Repeat a failed attempt this often, if the tool is marked safe to
                                      repeat
           -y, --yes                  Approve the call without being asked
+              --yes-nested           Approve the call, and the calls it makes, without being asked
               --dry-run              Show what would be sent or started, and do nothing
               --query <EXPR>         Print what this jq expression makes of the result
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
               --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
               --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  A variable for the tool (KEY=VALUE), or metadata of the call
-                                     (KEY:=JSON); repeatable
+              --context <KEY=VALUE>  A variable that the tool's entry declares (KEY=VALUE), or metadata of
+                                     the call (KEY:=JSON); repeatable
               --session <ID>         The session the call belongs to
               --ignore-tool-error    Exit with 0 although the tool says no
 

@@ -177,6 +177,24 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_nest_too_deep_are_refused_wherever_they_come_from() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        let whole = |levels| format!("{{\"k\":{}}}", nested(levels));
+        assert!(read_words(&[&format!("k:={}", nested(127))]).is_ok());
+        assert!(read_whole(&whole(126), "").is_ok());
+        for refused in [
+            read_words(&[&format!("k:={}", nested(129))]),
+            read_words(&[&whole(129)]),
+            read_whole(&whole(129), ""),
+            read_whole("-", &whole(129)),
+        ] {
+            let fault = refused.unwrap_err();
+            assert_eq!(fault.kind().exit_code(), 2);
+            assert!(fault.message().contains("recursion limit"), "{fault}");
+        }
+    }
+
+    #[test]
     fn text_stays_text_and_json_is_json() {
         let parsed = words(read_words(&["message=12", "n:=12", "x=a=b", "e="]).unwrap());
         let text = |key: &str, value: &str| ArgumentWord::Text {

@@ -106,7 +106,7 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
                 env.keys().collect::<Vec<_>>(),
                 cwd.display()
             ),
-            Endpoint::Http { url, socket, transport, headers, auth } => {
+            Endpoint::Http { url, socket, transport, headers, auth, .. } => {
                 let over = socket.as_ref().map(|path| format!(" over {}", path.display()));
                 let open = *transport == HttpTransport::Auto;
                 format!(

@@ -131,6 +131,11 @@ pub const TOOL: &[KeyWord] = &[
         "global (default) or session; for toolkits and components the name of a directory.",
     ),
     key("annotations", r##"{"$ref":"#/$defs/annotations"}"##, "Claims about effects, as in MCP."),
+    key(
+        "context_env",
+        r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
+        "Names of variables that a call may set with --context NAME=VALUE.",
+    ),
     also(
         "kind",
         &["provider_type", "type"],
@@ -184,6 +189,11 @@ pub const RECORD: &[KeyWord] = &[
 pub const RULE: &[KeyWord] = &[
     key("match", TEXT, "A pattern over full names."),
     key("action", r#"{"enum":["allow","ask","deny"]}"#, "What to do."),
+    key(
+        "project",
+        TEXT,
+        "The directory of a project: the rule is about its entries. Without it allow is about your own.",
+    ),
 ];
 
 /// Top-level keys of a file of servers.
@@ -276,6 +286,11 @@ pub const SERVER: &[KeyWord] = &[
         r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","namespaces","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
         "What the program may reach: a level, or a mapping that says more.",
     ),
+    key(
+        "insecure",
+        BOOL,
+        "Send credentials over plain http; only in your own configuration directory.",
+    ),
     key("dev", BOOL, "Definition changes never block."),
     key(
         "drift",
@@ -288,6 +303,11 @@ pub const SERVER: &[KeyWord] = &[
         "provides_tools",
         r##"{"type":"array","items":{"$ref":"#/$defs/declared_tool"}}"##,
         "Tools the server is expected to offer, listed without connecting.",
+    ),
+    key(
+        "context_env",
+        r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
+        "Names of variables that a call may set with --context NAME=VALUE.",
     ),
     key("retries", COUNT, "How often a failed attempt of a repeatable tool is repeated."),
     key("requires_approval", BOOL, "Ask a person before each call."),

@@ -1,6 +1,6 @@
 //! The whole compiler: request → [`Configuration`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{self, Access, Consent};
@@ -32,6 +32,11 @@ pub fn load(
         gathered: Gathered::new(&consent),
         settings: Settings::default(),
         project_root: environment.cwd(),
+        project: sources
+            .files
+            .iter()
+            .find(|file| file.candidate.layer == Layer::Project)
+            .and_then(|file| file.candidate.path.parent().map(Path::to_path_buf)),
     };
     loader.gathered.configuration.problems = sources.problems;
     loader.gathered.configuration.searched = sources.searched;
@@ -53,6 +58,8 @@ struct Loader<'a> {
     settings: Settings,
     /// What the scope `PROJECT_ROOT` is when no file says so.
     project_root: PathBuf,
+    /// The directory in which the project's configuration was found.
+    project: Option<PathBuf>,
 }
 
 impl<'a> Loader<'a> {
@@ -133,6 +140,7 @@ impl<'a> Loader<'a> {
             is_project: source.is_project(),
             root: self.consent.root(),
             base_dir,
+            project_root: self.project.clone(),
             default_cwd,
             duplicates,
             schemas: None,

@@ -21,6 +21,8 @@ pub mod show;
 pub mod socket;
 mod sources;
 pub mod spec;
+pub mod transport;
+pub mod variables;
 
 pub use discover::LoadRequest;
 pub use load::load;

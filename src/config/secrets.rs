@@ -159,6 +159,30 @@ mod tests {
     }
 
     #[test]
+    fn names_of_secrets_are_known_however_they_are_spelled() {
+        for name in [
+            "token",
+            "API_TOKEN",
+            "key",
+            "X-Api-Key",
+            "private_key",
+            "PRIVATE-KEY",
+            "client_secret",
+            "password",
+            "DB_PASSWD",
+            "authorization",
+            "Proxy-Authorization",
+            "cookie",
+            "Cookie",
+        ] {
+            assert!(names_secret(name), "{name}");
+        }
+        for name in ["monkey", "tokens", "keyboard", "X-Team", "HOME", "cookies_path"] {
+            assert!(!names_secret(name), "{name}");
+        }
+    }
+
+    #[test]
     fn the_warning_never_holds_the_value() {
         let text = "env: { API_KEY: hunter2hunter2, HOME: /x }\nheaders: { A: Bearer abcdefghij }\nargs: [--k=sk-abcdefgh123456]\n";
         let entry = parse(&SourceText::new("m.yaml", text), text).unwrap().root;

@@ -13,7 +13,8 @@ use secrecy::SecretString;
 use super::consent::{Effect, Grant, Seal, Site, TrustRequest};
 use super::node::Node;
 use super::sandbox::SandboxSpec;
-use crate::model::{Fault, Place, Problem, ToolDefinition};
+pub use crate::model::Layer;
+use crate::model::{EntryOrigin, Fault, Place, Problem, ToolDefinition};
 
 /// Everything that was loaded.
 #[derive(Debug, Default)]
@@ -68,21 +69,6 @@ pub enum FileRole {
     Tools,
     /// MCP servers.
     Servers,
-}
-
-/// How a file was found; decides trust and which settings it may make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
-    /// Named with `--tools` or `--mcp`.
-    Flag,
-    /// Named with `TOOLHOST_TOOLS` or `TOOLHOST_MCP`.
-    Variable,
-    /// Found upwards from the working directory.
-    Project,
-    /// In the user's configuration directory.
-    User,
-    /// Built into the binary.
-    Embedded,
 }
 
 /// An entry out of service.
@@ -251,6 +237,10 @@ pub struct ServerSpec {
     pub requires_approval: bool,
     /// What its program may reach; `None` is everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,
+    /// Names of variables that a call may set with `--context`.
+    pub context_env: Arc<[String]>,
+    /// Whose entry it is.
+    pub origin: Arc<EntryOrigin>,
     /// Where the entry stands.
     pub place: Place,
     /// What has to be unchanged when it starts something.
@@ -321,6 +311,8 @@ pub enum Endpoint {
         headers: Vec<(String, SecretString)>,
         /// How to authenticate.
         auth: Box<AuthSpec>,
+        /// Credentials may travel over plain http (`insecure: true` in the user's own file).
+        insecure: bool,
     },
 }
 
@@ -435,6 +427,9 @@ pub struct PolicyRule {
     pub pattern: String,
     /// What to do.
     pub action: PolicyAction,
+    /// The root of the project whose entries the rule is about, links resolved. Without one a
+    /// rule that allows is about the user's own entries, and every other rule about all entries.
+    pub project: Option<PathBuf>,
     /// Where the rule stands.
     pub place: Place,
 }

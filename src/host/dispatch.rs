@@ -18,10 +18,10 @@ use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, content, output, retry};
+use super::{ToolHost, arguments, coerce, content, output, retry, variables};
 use crate::model::{
     CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, Skipped, ToolCall,
-    ToolContext, ToolResult, map_json,
+    ToolContext, ToolDefinition, ToolResult, map_json,
 };
 use crate::provider::Preview;
 use crate::util::units::show_duration;
@@ -84,7 +84,7 @@ impl ToolHost {
             let search = Self::search(request, true, skipped);
             let prepared = self.prepare(request, nesting, &search).await?;
             let tool = &prepared.route.tool.definition;
-            let decision = match self.decide(&prepared, request).await {
+            let decision = match self.decide(&prepared, request, nesting).await {
                 Ok(decision) => decision,
                 Err(fault) => {
                     let session = request.session.as_deref().unwrap_or(&self.session);
@@ -156,6 +156,9 @@ impl ToolHost {
         if let Some(fault) = &route.tool.definition.unavailable {
             return Err(fault.clone());
         }
+        if !nesting.is_nested() {
+            variables::check(&request.environment, &route.tool.definition)?;
+        }
         let (arguments, unchecked) = ready(&route.tool, request).await?;
         route.warnings.extend(unchecked);
         let call = ToolCall { name: route.tool.definition.name.clone(), arguments };
@@ -192,7 +195,12 @@ impl ToolHost {
 
     /// Applies the policy and asks a person where that is needed. Returns the decision in the
     /// words of the audit log.
-    async fn decide(&self, ready: &Prepared, request: &CallRequest) -> Result<String, Fault> {
+    async fn decide(
+        &self,
+        ready: &Prepared,
+        request: &CallRequest,
+        nesting: &Nesting,
+    ) -> Result<String, Fault> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
         self.admitted(tool)?;
@@ -204,7 +212,8 @@ impl ToolHost {
             Decision::Ask(reason) => reason,
         };
         if request.assume_yes {
-            return Ok(format!("approved with --yes: {reason}"));
+            let flag = if nesting.is_nested() { "--yes-nested" } else { "--yes" };
+            return Ok(format!("approved with {flag}: {reason}"));
         }
         let masked = self.masker.arguments(&ready.call.arguments, &tool.input_schema);
         let preview = self.masked_preview(&ready.route, &masked).await;
@@ -227,7 +236,11 @@ impl ToolHost {
             Approval::Nobody => Err(Fault::denied(format!(
                 "'{name}' needs approval and nobody can be asked: {reason}"
             ))
-            .hint("--yes approves without asking")),
+            .hint(if nesting.is_nested() {
+                "--yes approves the outer call only; --yes-nested approves those it makes too"
+            } else {
+                "--yes approves without asking"
+            })),
         }
     }
 
@@ -279,7 +292,7 @@ impl ToolHost {
             let context = ToolContext {
                 caller: Some(Arc::new(caller)),
                 chain: nesting.chain.clone(),
-                ..self.context(request, ledger.call_id.clone(), &limits)
+                ..self.context(request, ledger.call_id.clone(), definition, &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.member.server {
@@ -319,6 +332,7 @@ impl ToolHost {
         &self,
         request: &CallRequest,
         call_id: CallId,
+        tool: &ToolDefinition,
         limits: &Limits,
     ) -> ToolContext {
         let session_id = request.session.clone().unwrap_or_else(|| self.session.clone());
@@ -331,6 +345,7 @@ impl ToolHost {
             cwd.clone_from(&session.cwd);
         }
         environment.extend(request.environment.clone());
+        variables::retain(&mut environment, tool);
         metadata.extend(request.metadata.clone());
         ToolContext {
             call_id,

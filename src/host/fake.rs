@@ -33,6 +33,8 @@ pub(super) struct Fake {
     pub(super) lists: AtomicUsize,
     pub(super) calls: AtomicUsize,
     pub(super) closed: AtomicUsize,
+    /// What it tells models, as a server.
+    pub(super) instructions: Option<String>,
     pub(super) answer: Answer,
 }
 
@@ -46,6 +48,7 @@ impl Fake {
             lists: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             closed: AtomicUsize::new(0),
+            instructions: None,
             answer: Box::new(|_, call| {
                 Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
             }),
@@ -149,7 +152,7 @@ impl Server for Fake {
             supported_versions: Vec::new(),
             server_info: None,
             capabilities: None,
-            instructions: None,
+            instructions: self.instructions.clone(),
             pid: None,
             memory: None,
             connect: Some(Duration::from_millis(12)),
@@ -226,6 +229,8 @@ impl Approver for Person {
 pub(super) struct Book {
     pub(super) lines: Mutex<Vec<String>>,
     pub(super) error: Option<RecordError>,
+    /// What becomes of outcomes, when intents are written well.
+    pub(super) lost: Option<RecordError>,
 }
 
 impl Book {
@@ -254,7 +259,7 @@ impl Recorder for Book {
             outcome.attempts,
             part_of(outcome.parent)
         ));
-        self.error.clone().map_or(Ok(()), Err)
+        self.error.clone().or_else(|| self.lost.clone()).map_or(Ok(()), Err)
     }
 }
 

@@ -41,6 +41,7 @@ mod ledger;
 mod output;
 mod registration;
 mod router;
+mod variables;
 
 #[cfg(test)]
 mod fake;

@@ -70,6 +70,7 @@ pub(super) struct Nested {
     session: String,
     environment: BTreeMap<String, String>,
     metadata: JsonObject,
+    /// Approval of the calls inside, see [`CallRequest::assume_yes_nested`].
     assume_yes: bool,
     /// Fires when the attempt has ended, however it did.
     ended: CancellationToken,
@@ -91,7 +92,7 @@ impl Nested {
             session: request.session.clone().unwrap_or_else(|| host.session.clone()),
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
-            assume_yes: request.assume_yes,
+            assume_yes: request.assume_yes_nested,
             ended,
         }
     }
@@ -110,6 +111,7 @@ impl Caller for Nested {
             timeout: call.timeout,
             retries: call.retries,
             assume_yes: self.assume_yes,
+            assume_yes_nested: self.assume_yes,
             environment: self.environment.clone(),
             metadata: self.metadata.clone(),
             session: Some(self.session.clone()),

@@ -17,14 +17,15 @@ pub enum Decision {
     Deny(String),
 }
 
-/// Decides about a tool. Of the rules the first that matches its full name counts.
+/// Decides about a tool. Of the rules about its entry the first that matches its full name counts.
 ///
 /// A person is asked when the rule says so, when the entry requires approval, or when the tool
 /// itself says that it destroys something. Nothing here takes such a reason away again: a rule
 /// that allows only keeps later rules from counting.
 pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     let name = tool.name.full();
-    let rule = rules.iter().find(|rule| pattern::matches(&rule.pattern, &name));
+    let rule =
+        rules.iter().find(|rule| concerns(rule, tool) && pattern::matches(&rule.pattern, &name));
     if let Some(rule) = rule
         && rule.action == PolicyAction::Deny
     {
@@ -47,6 +48,17 @@ pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     })
 }
 
+/// Whether a rule is about the entry that a tool comes from. A project may use any name, so what
+/// the user allows by a name is meant for the user's own entries; what they ask about or refuse is
+/// meant for everybody's.
+fn concerns(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
+    let project = tool.entry.as_ref().and_then(|entry| entry.project());
+    match &rule.project {
+        Some(wanted) => project == Some(wanted),
+        None => project.is_none() || rule.action != PolicyAction::Allow,
+    }
+}
+
 fn said_by(rule: &PolicyRule) -> String {
     let action = match rule.action {
         PolicyAction::Allow => "allow",
@@ -62,12 +74,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{Origin, Place, Source, ToolName};
+    use crate::model::{EntryOrigin, Layer, Origin, Place, Source, ToolName};
 
     fn rule(pattern: &str, action: PolicyAction) -> PolicyRule {
         let place =
             Place { file: Arc::new("tools.yaml".into()), line: 7, column: 1, text: Arc::from("") };
-        PolicyRule { pattern: pattern.into(), action, place }
+        PolicyRule { pattern: pattern.into(), action, project: None, place }
     }
 
     fn tool(change: impl FnOnce(&mut ToolDefinition)) -> ToolDefinition {
@@ -105,6 +117,46 @@ mod tests {
             t.requires_approval = true;
         });
         assert!(matches!(decide(&allow, &harmless), Decision::Ask(_)));
+    }
+
+    #[test]
+    fn a_refusal_beats_every_reason_to_ask() {
+        let deny = [rule("*", PolicyAction::Deny)];
+        for tool in
+            [tool(|t| t.requires_approval = true), tool(|t| t.annotations.destructive = Some(true))]
+        {
+            assert!(matches!(decide(&deny, &tool), Decision::Deny(_)));
+        }
+    }
+
+    fn of_project(directory: &str) -> ToolDefinition {
+        tool(|t| t.entry = Some(EntryOrigin::of(Layer::Project, directory)))
+    }
+
+    #[test]
+    fn what_the_user_allows_by_a_name_is_not_allowed_to_a_project_that_took_it() {
+        let rules = [rule("notes-*", PolicyAction::Allow), rule("*", PolicyAction::Ask)];
+        for layer in [Layer::User, Layer::Flag, Layer::Variable, Layer::Embedded] {
+            let own = tool(|t| t.entry = Some(EntryOrigin::of(layer, "/p")));
+            assert!(matches!(decide(&rules, &own), Decision::Allow(_)), "{layer:?}");
+        }
+        assert!(matches!(decide(&rules, &of_project("/p")), Decision::Ask(_)));
+        // What is refused or asked about is so whoever offers it.
+        let deny = [rule("notes-*", PolicyAction::Deny)];
+        assert!(matches!(decide(&deny, &of_project("/p")), Decision::Deny(_)));
+    }
+
+    #[test]
+    fn a_rule_may_be_about_one_project() {
+        let about = |action| PolicyRule { project: Some("/p".into()), ..rule("*", action) };
+        let allow = [about(PolicyAction::Allow), rule("*", PolicyAction::Ask)];
+        assert!(matches!(decide(&allow, &of_project("/p")), Decision::Allow(_)));
+        for other in [of_project("/q"), of_project("/p/q"), tool(|_| ())] {
+            assert!(matches!(decide(&allow, &other), Decision::Ask(_)));
+        }
+        let deny = [about(PolicyAction::Deny)];
+        assert!(matches!(decide(&deny, &of_project("/p")), Decision::Deny(_)));
+        assert!(matches!(decide(&deny, &of_project("/q")), Decision::Allow(_)));
     }
 
     #[test]

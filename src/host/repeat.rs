@@ -19,7 +19,7 @@ use super::nested::{Nested, Nesting};
 use super::policy::{self, Decision};
 use super::request::{Arguments, CallRequest};
 use super::router::{Route, Search};
-use super::{ToolHost, dispatch};
+use super::{ToolHost, dispatch, variables};
 use crate::model::{CallId, Fault, JsonObject, ToolContext, ToolDefinition};
 use crate::provider::repeat::{Inspection, Order, Payload, Repeat, Repeater};
 use inspector::Examiner;
@@ -39,6 +39,8 @@ pub struct TargetRequest {
     pub validate: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
+    /// Approve the calls that its calls make without asking, too.
+    pub assume_yes_nested: bool,
     /// One answer of so many is read whole and checked against the output schema; no one when not
     /// set.
     pub inspect_every: Option<u64>,
@@ -59,6 +61,7 @@ impl TargetRequest {
             timeout: None,
             validate: true,
             allow_writes: false,
+            assume_yes_nested: false,
             inspect_every: None,
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
@@ -99,6 +102,7 @@ impl ToolHost {
             return Err(fault.clone());
         }
         self.admitted(tool)?;
+        variables::check(&request.environment, tool)?;
         let name = &tool.name;
         let refused = |why: &str| {
             Err(Fault::denied(format!("'{name}' is not called many times: {why}"))
@@ -125,8 +129,8 @@ impl ToolHost {
             servers: request.servers.clone(),
             timeout: request.timeout,
             validate: request.validate,
-            // Of tools that are made of others: what those would ask.
             assume_yes: request.allow_writes,
+            assume_yes_nested: request.assume_yes_nested,
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             cancel: request.cancel.clone(),
@@ -240,7 +244,7 @@ impl Target {
         let caller = Nested::new(&self.host, &self.call, &Nesting::default(), owner, ended);
         ToolContext {
             caller: Some(Arc::new(caller)),
-            ..self.host.context(&self.call, self.call_id.clone(), &self.limits)
+            ..self.host.context(&self.call, self.call_id.clone(), self.definition(), &self.limits)
         }
     }
 }

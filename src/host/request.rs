@@ -69,9 +69,11 @@ pub struct CallRequest {
     pub retries: Option<u32>,
     /// Whether arguments and structured results are checked against their schemas.
     pub validate: bool,
-    /// Approve without asking (`--yes`).
+    /// Approve without asking (`--yes`). Holds for this call, and not for calls it makes.
     pub assume_yes: bool,
-    /// Variables for the tool.
+    /// Approve the calls that this one makes without asking, too (`--yes-nested`).
+    pub assume_yes_nested: bool,
+    /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
     /// Metadata for the tool.
     pub metadata: JsonObject,
@@ -93,6 +95,7 @@ impl CallRequest {
             retries: None,
             validate: true,
             assume_yes: false,
+            assume_yes_nested: false,
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             session: None,

@@ -36,8 +36,10 @@ fn local(names: &[&str]) -> Arc<Fake> {
 
 fn rule(pattern: &str, action: PolicyAction) -> Vec<PolicyRule> {
     let place = Place { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
-    vec![PolicyRule { pattern: pattern.into(), action, place }]
+    vec![PolicyRule { pattern: pattern.into(), action, project: None, place }]
 }
+
+mod rules;
 
 mod routing {
     use super::*;
@@ -638,16 +640,16 @@ mod results {
 
     #[tokio::test]
     async fn the_context_reaches_the_tool() {
-        let tools = Fake::local(vec![internal(ToolName::plain("t"), 1)]).answering(
-            |context, _| async move {
-                Ok(ToolResult::json(json!({
-                    "id": context.call_id.0,
-                    "session": context.session_id,
-                    "env": context.environment,
-                    "idle": context.idle_limit.as_secs(),
-                })))
-            },
-        );
+        let mut tool = internal(ToolName::plain("t"), 1);
+        tool.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
+        let tools = Fake::local(vec![tool]).answering(|context, _| async move {
+            Ok(ToolResult::json(json!({
+                "id": context.call_id.0,
+                "session": context.session_id,
+                "env": context.environment,
+                "idle": context.idle_limit.as_secs(),
+            })))
+        });
         let host =
             host(&[&Arc::new(tools)]).environment(variables(&[("A", "1"), ("B", "1")])).build();
         let mut request = call("t");

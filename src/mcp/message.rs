@@ -617,6 +617,34 @@ mod tests {
         assert!(matches!(one(&flat), Message::Answer { outcome: Ok(_), .. }));
     }
 
+    /// A value that nests so deep.
+    fn nested(levels: usize) -> String {
+        "[".repeat(levels) + &"]".repeat(levels)
+    }
+
+    #[test]
+    fn json_may_nest_128_levels_and_no_more() {
+        // Each stands inside of the message's own level.
+        let answer = |levels| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, nested(levels));
+        assert!(matches!(one(&answer(127)), Message::Answer { outcome: Ok(_), .. }));
+        assert!(answer_fault(&answer(128)).message().contains("128 levels"));
+        // `{"a":[…]}` mixes both kinds of brackets.
+        let mixed = r#"{"a":["#.repeat(64) + &"]}".repeat(64);
+        let mixed = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{mixed}}}"#);
+        assert!(answer_fault(&mixed).message().contains("128 levels"));
+        assert!(parse(&nested(127)).is_ok());
+        assert!(parse(&nested(129)).unwrap_err().message().contains("128 levels"));
+        // What is asked or told is read as a tree where it is used, and refused there.
+        let told = |levels| {
+            let params = nested(levels);
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{params}}}"#)
+        };
+        let Message::Notification { params: Some(params), .. } = one(&told(200)) else {
+            panic!("no notification")
+        };
+        assert!(params.parse().unwrap_err().message().contains("128 levels"));
+    }
+
     #[test]
     fn lone_surrogates_are_replaced_and_pairs_stay() {
         assert_eq!(

@@ -42,7 +42,8 @@ pub struct ToolContext {
     pub session_id: String,
     /// The directory the user works in.
     pub cwd: PathBuf,
-    /// Variables the user passed with `--context`, given to the tool as its environment.
+    /// Variables the caller set (`--context`) and the tool's entry declares, given to the tool as
+    /// its environment.
     pub environment: BTreeMap<String, String>,
     /// Free metadata of the session.
     pub metadata: JsonObject,
@@ -102,8 +103,8 @@ impl NestedCall {
 /// these too: checks, policy, approval, limits, records.
 #[async_trait]
 pub trait Caller: Send + Sync {
-    /// Makes a call as part of the one that `context` belongs to. It has the session, variables,
-    /// metadata and approval of that call, stops when `context.cancel` fires, and never outlives
+    /// Makes a call as part of the one that `context` belongs to. It has the session,
+    /// variables and metadata of that call, not its approval, stops when `context.cancel` fires, and never outlives
     /// it.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::entry::EntryOrigin;
 use super::fault::Fault;
 use super::name::ToolName;
 use super::problem::Place;
@@ -258,6 +259,10 @@ pub struct ToolDefinition {
     pub raw: Option<Arc<RawValue>>,
     /// Where it was read.
     pub origin: Origin,
+    /// Whose entry it comes from; `None` for tools that the embedding program registered.
+    pub entry: Option<Arc<EntryOrigin>>,
+    /// Names of variables that a call may set (`context_env` of the entry), beside `TOOLHOST_*`.
+    pub context_env: Arc<[String]>,
     /// Live, declared, drifted, …
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
@@ -319,6 +324,8 @@ impl ToolDefinition {
             annotations: Annotations::default(),
             raw: None,
             origin,
+            entry: None,
+            context_env: Arc::default(),
             status: ToolStatus::default(),
             unavailable: None,
             pinned: Pinned::default(),

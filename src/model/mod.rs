@@ -4,6 +4,7 @@
 
 pub mod call;
 pub mod definition;
+pub mod entry;
 pub mod event;
 pub mod fault;
 pub mod listing;
@@ -20,6 +21,7 @@ pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
 pub use definition::{
     Annotations, Origin, Pinned, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
 };
+pub use entry::{EntryOrigin, Layer};
 pub use event::{Event, EventSink, ListOwner, LogLevel};
 pub use fault::{Again, Fault, FaultKind, Phase, Signal};
 pub use listing::Listing;

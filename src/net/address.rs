@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
+pub use crate::util::hosts::is_loopback;
+
 /// A URL as it may be shown: without user name, password, query and fragment.
 pub fn show(url: &Url) -> String {
     let mut shown = url.clone();
@@ -16,18 +18,6 @@ pub fn show(url: &Url) -> String {
     shown.set_query(None);
     shown.set_fragment(None);
     shown.to_string()
-}
-
-/// Whether a URL names this machine.
-pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => {
-            ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback())
-        }
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
 }
 
 /// Whether a URL names this machine or a private address, as far as that can be told without

@@ -4,7 +4,7 @@
 //! for this machine, no cookies. Never does: know what is asked, or follow anything.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,17 +159,86 @@ impl Resolve for SystemResolver {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
-            let (refused, allowed): (Vec<_>, Vec<_>) = found.partition(|address| {
-                let ip = address.ip();
-                (!link_local && is_link_local(ip)) || (public && !is_public(ip))
-            });
-            match refused.first().map(std::net::SocketAddr::ip) {
-                Some(address) if allowed.is_empty() && is_link_local(address) => {
-                    Err(LinkLocal { address }.into())
-                }
-                Some(address) if allowed.is_empty() => Err(NotPublic { address }.into()),
-                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
-            }
+            let allowed = allowed(found, link_local, public)?;
+            Ok(Box::new(allowed.into_iter()) as Addrs)
         })
+    }
+}
+
+/// Those of the addresses of a name that may be asked.
+fn allowed(
+    found: impl Iterator<Item = SocketAddr>,
+    link_local: bool,
+    public: bool,
+) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
+    let (refused, allowed): (Vec<_>, Vec<_>) = found.partition(|address| {
+        let ip = address.ip();
+        (!link_local && is_link_local(ip)) || (public && !is_public(ip))
+    });
+    match refused.first().map(SocketAddr::ip) {
+        Some(address) if allowed.is_empty() && is_link_local(address) => {
+            Err(LinkLocal { address }.into())
+        }
+        Some(address) if allowed.is_empty() => Err(NotPublic { address }.into()),
+        _ => Ok(allowed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::peer::{Peer, Reply};
+
+    const SETTINGS: Settings = Settings {
+        connect: Duration::from_secs(5),
+        insecure: false,
+        link_local: false,
+        public: false,
+    };
+
+    #[test]
+    fn what_a_name_leads_to_is_judged_and_not_the_name() {
+        let judged = |ips: &[&str], link_local, public| {
+            let found = ips.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 80));
+            allowed(found, link_local, public).map(|left| left.len()).map_err(|e| e.to_string())
+        };
+        let metadata = "169.254.169.254";
+        assert_eq!(
+            judged(&[metadata], false, false).unwrap_err(),
+            format!("{metadata} is a link-local address")
+        );
+        assert_eq!(judged(&[metadata, "fd00:ec2::254", "10.0.0.1"], false, false), Ok(1));
+        assert_eq!(judged(&[metadata], true, false), Ok(1));
+        assert_eq!(
+            judged(&["10.0.0.1"], false, true).unwrap_err(),
+            "10.0.0.1 is no public address"
+        );
+        assert_eq!(judged(&["127.0.0.1", "8.8.8.8", "::1"], false, true), Ok(1));
+        assert_eq!(
+            judged(&[metadata, "127.0.0.1"], true, true).unwrap_err(),
+            format!("{metadata} is a link-local address")
+        );
+        assert_eq!(judged(&["10.0.0.1", "127.0.0.1"], false, false), Ok(2));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_this_machine_is_not_asked_as_a_public_one() {
+        let peer = Peer::start(|_, _| Reply::accepted()).await;
+        let mut url = peer.url("/");
+        url.set_host(Some("localhost")).unwrap();
+        let asked = |settings: Settings| {
+            let client = build(&url, &settings, HeaderMap::new()).unwrap();
+            client.get(url.clone()).send()
+        };
+        let refused = asked(Settings { public: true, ..SETTINGS }).await.unwrap_err();
+        assert!(
+            super::super::trouble::causes(&refused)
+                .iter()
+                .any(|why| why.contains("no public address")),
+            "{refused:?}"
+        );
+        assert!(peer.heard().is_empty());
+        asked(SETTINGS).await.unwrap();
+        assert_eq!(peer.heard().len(), 1);
     }
 }

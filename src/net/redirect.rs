@@ -127,6 +127,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_encrypted_stays_so() {
+        let map = [(LOCATION, HeaderValue::from_static("http://api.example/x"))];
+        let map = map.into_iter().collect();
+        for asking in [Asking::Look, Asking::Act] {
+            let url = "https://api.example/x".parse().unwrap();
+            let fault = redirect(StatusCode::TEMPORARY_REDIRECT, &map, &url, asking).unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Denied);
+        }
+    }
+
+    #[test]
     fn a_redirect_to_nowhere_breaks_the_protocol() {
         let url = "http://127.0.0.1/".parse().unwrap();
         let fault = redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url, Asking::Act)

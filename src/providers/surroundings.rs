@@ -1,7 +1,6 @@
 //! The environment of a program that an entry starts: from nothing, by name.
 //!
-//! Owns: what is passed on to every such program, the keys `env` and `env_keys`, and which variables
-//! decide what code runs. Never does: show a value that may be a secret.
+//! Owns: what is passed on to every such program, the keys `env` and `env_keys`. Never does: show a value that may be a secret.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +11,6 @@ use crate::model::Problem;
 /// What every program of an entry gets of our own environment, as far as it is set.
 const PASSED_ON: [&str; 10] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
-
-/// Variables that decide which code a program loads; see [`decides_code`].
-const LOADERS: [&str; 14] = [
-    "PATH",
-    "BASH_ENV",
-    "ENV",
-    "IFS",
-    "NODE_OPTIONS",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "JAVA_TOOL_OPTIONS",
-    "GCONV_PATH",
-];
-
-/// Whether a variable decides which code runs: only the entry may set it, never a call, and its
-/// value belongs to what a person is asked to trust.
-pub(super) fn decides_code(name: &str) -> bool {
-    name.starts_with("LD_") || name.starts_with("DYLD_") || LOADERS.contains(&name)
-}
 
 /// Whether the system can carry a variable of this name.
 pub(super) fn is_variable(name: &str) -> bool {

@@ -11,6 +11,7 @@ pub mod csv;
 pub mod database;
 pub mod difference;
 pub mod histogram;
+pub mod hosts;
 pub mod ids;
 pub mod jq;
 pub mod json;

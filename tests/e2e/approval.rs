@@ -109,6 +109,7 @@ const CALCULATOR: &str =
 fn decided(project: &str, user: &str) -> (Option<i32>, Value) {
     let room = Sandbox::new();
     room.file("tools.yaml", &format!("tools:\n{CALCULATOR}policy: {project}\n"));
+    let user = user.replace("WORK", room.path("work").to_str().unwrap());
     std::fs::write(room.path("config/toolhost/tools.yaml"), format!("policy: {user}\n")).unwrap();
     let finished = room.toolhost(["call", "calculator", "expression=1"]).check();
     let inspected = room.toolhost(["inspect", "calculator", "--json"]).check();
@@ -118,6 +119,7 @@ fn decided(project: &str, user: &str) -> (Option<i32>, Value) {
 #[test]
 fn rules_of_the_project_only_tighten_and_the_first_match_counts() {
     const ALLOW: &str = "[{ match: calc*, action: allow }]";
+    const ALLOW_HERE: &str = "[{ match: calc*, action: allow, project: WORK }]";
     const ASK: &str = "[{ match: calc*, action: ask }]";
     const DENY: &str = "[{ match: calc*, action: deny }]";
     for (project, user, code, action, words) in [
@@ -127,10 +129,12 @@ fn rules_of_the_project_only_tighten_and_the_first_match_counts() {
         (ASK, "[]", 6, "ask", "work/tools.yaml:3"),
         (DENY, "[]", 6, "deny", "'calc*: deny' at"),
         (DENY, ALLOW, 6, "deny", "work/tools.yaml:3"),
-        (ASK, ALLOW, 0, "allow", "config/toolhost/tools.yaml:1"),
+        // The user allows their own tools by name, not a project's.
+        (ASK, ALLOW, 6, "ask", "work/tools.yaml:3"),
+        (ASK, ALLOW_HERE, 0, "allow", "config/toolhost/tools.yaml:1"),
         (
             "[]",
-            "[{ match: calculator, action: allow }, { match: \"*\", action: deny }]",
+            "[{ match: calculator, action: allow, project: WORK }, { match: \"*\", action: deny }]",
             0,
             "allow",
             "'calculator: allow'",

@@ -52,3 +52,18 @@ fn what_an_entry_insists_on_is_not_remembered_for_others() {
     };
     assert_eq!((era("insists"), era("open")), ("legacy".into(), "modern".into()));
 }
+
+#[test]
+fn only_an_era_that_was_found_out_is_written_down() {
+    let cases = [("protocol: legacy\n", false), ("protocol: 2026-07-28\n", false), ("", true)];
+    for place in [Place::Stdio, Place::Http] {
+        for (more, written) in cases {
+            let room = Sandbox::new();
+            let fixture = Fixture::fault(place, "none", "both", &room.log("srv"));
+            room.server_with("srv", &fixture, more);
+            room.with_servers(["list"]).check().exits(0);
+            let file = room.path("cache/toolhost/eras.json");
+            assert_eq!(file.exists(), written, "{place:?} {more:?}");
+        }
+    }
+}

@@ -88,7 +88,12 @@ fn a_step_that_needs_approval_asks_there_and_is_announced() {
     let room = room();
     let refused = run(&room, &["call", "tidy"]).check();
     refused.exits(6).says(&["step 'delete' (demo-delete_note)", "needs approval"]);
-    run(&room, &["call", "tidy", "--yes"]).check().exits(0);
+    // A yes to the pipeline is none to what its steps would ask about.
+    let refused = run(&room, &["call", "tidy", "--yes"]).check();
+    refused.exits(6).says(&["needs approval", "--yes-nested approves"]);
+    run(&room, &["history", "replay", "last", "--yes"]).check().exits(6);
+    run(&room, &["history", "replay", "last", "--yes-nested"]).check().exits(0);
+    run(&room, &["call", "tidy", "--yes-nested"]).check().exits(0);
     shows(&run(&room, &["inspect", "tidy"]).check(), "calls demo-delete_note");
     let asking =
         TOOLS.replace("module: builtin.fail,", "module: builtin.fail, requires_approval: true,");
@@ -154,6 +159,6 @@ fn the_example_runs_as_it_says() {
     let report = call("cities:=[\"oslo\", \"atlantis\"]").exits(0).json();
     assert_eq!(report["output"]["mean"], Value::Null);
     assert!(report["output"]["problem"].as_str().unwrap().contains("item 2"), "{report}");
-    shows(&run(&room, &["call", "tidy", "name=draft", "--yes"]).check(), "draft is gone");
+    shows(&run(&room, &["call", "tidy", "name=draft", "--yes-nested"]).check(), "draft is gone");
     run(&room, &["config", "check"]).check().exits(0);
 }

@@ -114,6 +114,44 @@ fn a_log_that_is_set_aside_by_many_at_once_loses_no_line() {
 }
 
 #[test]
+fn records_are_kept_as_long_as_the_user_says_and_no_longer() {
+    let room = Sandbox::new();
+    room.toolhost(CALL).check().exits(0);
+    let now = std::time::SystemTime::now();
+    let files = ["audit", "history", "stats"];
+    let set_aside = |name: &str, stamp: &str| {
+        let extension = if name == "stats" { "spool" } else { "jsonl" };
+        room.path(&format!("state/toolhost/{name}-{stamp}.{extension}"))
+    };
+    for (name, path) in files.iter().zip([audit(&room), history(&room), spool(&room)]) {
+        let line = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
+        // The next line sets the file aside, which is when others are looked at.
+        let limit = if *name == "stats" { 4 << 20 } else { 16 << 20 };
+        let many = limit / (line.len() + 1) + 1;
+        std::fs::write(&path, format!("{line}\n").repeat(many)).unwrap();
+        for (stamp, hours) in [("20200101T000000Z", 80), ("20200102T000000Z", 30)] {
+            let path = set_aside(name, stamp);
+            std::fs::write(&path, format!("{line}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            let then = now - std::time::Duration::from_secs(hours * 3600);
+            let file = std::fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(then).unwrap();
+        }
+    }
+    std::fs::write(
+        room.path("config/toolhost/tools.yaml"),
+        "audit: { retention: 2d }\nhistory: { retention: 2d }\nstats: { retention: 2d }\n\
+         tools: [{ name: calculator, module: builtin.calculator, function: calculate }]\n",
+    )
+    .unwrap();
+    room.toolhost(CALL).check().exits(0);
+    for name in files {
+        assert!(!set_aside(name, "20200101T000000Z").exists(), "{name}: 80 hours are too old");
+        assert!(set_aside(name, "20200102T000000Z").exists(), "{name}: 30 hours are not");
+    }
+}
+
+#[test]
 fn kill_9_tears_no_line_of_any_record() {
     let room = Sandbox::new();
     for round in 0..25 {

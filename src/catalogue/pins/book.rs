@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::catalogue::fingerprint::{canonical, content, hash};
-use crate::model::{Origin, ToolDefinition};
+use crate::model::{EntryOrigin, Layer, Origin, ToolDefinition};
 
 /// The most bytes of a definition that are kept for showing a difference.
 const KEPT: usize = 256 << 10;
@@ -36,11 +36,30 @@ pub struct Group {
     /// What the server is: its command line, or its address without the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// Whose entry it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<PinnedEntry>,
     /// What the server tells models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Words>,
     /// The tools: of a server by their own names, internal ones by their full names.
     pub tools: BTreeMap<String, Pin>,
+}
+
+/// The identity of the entry that was pinned. Where a file of pins is meant for any machine, only
+/// what the entry says is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedEntry {
+    /// The layer of its file: `user`, `project`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// The root of its project, or the directory of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The fingerprint of what it says.
+    pub fingerprint: String,
+    /// Its command line, address or function, as the file writes it.
+    pub written: String,
 }
 
 /// Text, and the hash of the whole of it.
@@ -61,6 +80,9 @@ pub struct Pin {
     /// For internal tools what a call may touch, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<String>,
+    /// For internal tools whose entry it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<PinnedEntry>,
     /// The definition; `None` when it was too large to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<RawValue>>,
@@ -100,6 +122,46 @@ impl Book {
     }
 }
 
+impl PinnedEntry {
+    /// Of an entry as it is now; what it says passes `mask`.
+    pub fn of(entry: &EntryOrigin, mask: &dyn Fn(&str) -> String) -> Self {
+        Self {
+            layer: Some(entry.layer.as_str().to_owned()),
+            directory: Some(entry.directory.display().to_string()),
+            fingerprint: fingerprint_of_text(&entry.written),
+            written: mask(&entry.written),
+        }
+    }
+
+    /// The same for any machine: without the place it is at on this one.
+    #[must_use]
+    pub fn portable(self) -> Self {
+        Self { layer: None, directory: None, ..self }
+    }
+
+    /// Whether it is an entry of a project.
+    pub fn is_of_project(&self) -> bool {
+        self.layer.as_deref() == Some(Layer::Project.as_str())
+    }
+
+    /// Whether `now` is the same entry. A file that is found in one run and named in the next has
+    /// another layer and is still the same file.
+    pub fn is(&self, now: &Self) -> bool {
+        let same_place = match (&self.directory, &now.directory) {
+            (Some(before), Some(now)) => before == now,
+            _ => true,
+        };
+        same_place && self.fingerprint == now.fingerprint
+    }
+
+    /// The entry in one line.
+    pub fn line(&self) -> String {
+        let place = [self.layer.as_deref(), self.directory.as_deref()];
+        let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        if place.is_empty() { self.written.clone() } else { format!("{place}: {}", self.written) }
+    }
+}
+
 impl Words {
     /// Of `text`; what is kept of it passes `mask`.
     pub fn of(text: &str, mask: &dyn Fn(&str) -> String) -> Self {
@@ -117,6 +179,11 @@ impl Pin {
         Self {
             fingerprint: hash(&value),
             touches: touches(tool).iter().map(|line| mask(line)).collect(),
+            entry: match &tool.origin {
+                Origin::File(_) => tool.entry.as_ref().map(|entry| PinnedEntry::of(entry, mask)),
+                // The group says it, once for all tools of the server.
+                Origin::Server(_) | Origin::Program => None,
+            },
             definition: kept.and_then(|text| RawValue::from_string(text).ok()),
         }
     }

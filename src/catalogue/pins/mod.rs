@@ -7,7 +7,7 @@ pub mod book;
 pub mod report;
 pub mod table;
 
-pub use book::{Book, Group, Pin};
+pub use book::{Book, Group, Pin, PinnedEntry};
 pub use report::{Report, State, ToolReport};
 pub use table::{Known, Owner, Pins, Verdict};
 

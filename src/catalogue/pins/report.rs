@@ -59,7 +59,7 @@ pub struct ToolReport {
 pub struct ServerReport {
     /// The server.
     pub name: String,
-    /// `endpoint`, `instructions` or both.
+    /// `entry`, `endpoint` and `instructions`, as far as they changed.
     pub changes: Vec<Change>,
 }
 
@@ -97,7 +97,9 @@ impl Report {
                 Verdict::Changed(changes) => (State::Changed, changes),
             };
             // What is true of the whole server is told once.
-            changes.retain(|change| !matches!(change.part, "endpoint" | "instructions"));
+            changes.retain(|change| {
+                server.is_none() || !matches!(change.part, "entry" | "endpoint" | "instructions")
+            });
             report.tools.push(ToolReport {
                 name,
                 server: server.map(str::to_owned),

@@ -1,10 +1,10 @@
 //! The pins that hold for what is configured now, and what one tool is by them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::book::{Book, Group, Pin, fingerprint_of_text, touches};
+use super::book::{Book, Group, Pin, PinnedEntry, fingerprint_of_text, touches};
 use crate::catalogue::changes::{self, Change};
 use crate::catalogue::fingerprint::{content, hash};
 use crate::config::spec::Drift;
@@ -20,6 +20,8 @@ pub struct Owner {
     pub file: String,
     /// What it is: its command line, or its address without the query.
     pub endpoint: String,
+    /// Whose entry it is.
+    pub entry: PinnedEntry,
     /// What a change of its pinned tools means.
     pub drift: Drift,
 }
@@ -31,6 +33,19 @@ pub struct Known {
     pub servers: BTreeMap<String, Owner>,
     /// Files of internal tools: by the path in a tool's place, as the system knows them.
     pub files: HashMap<PathBuf, String>,
+    /// Those files, as the system knows them, that are not a project's.
+    pub own_files: BTreeSet<String>,
+}
+
+impl Known {
+    /// Whether a pin is of an entry that is not a project's. Pins that were written before entries
+    /// were kept say only the file.
+    fn is_users(&self, file: Option<&str>, entry: Option<&PinnedEntry>) -> bool {
+        match entry {
+            Some(entry) => entry.layer.is_some() && !entry.is_of_project(),
+            None => file.is_some_and(|file| self.own_files.contains(file)),
+        }
+    }
 }
 
 /// What a tool is by its pin.
@@ -64,11 +79,13 @@ impl Pins {
                 }
                 continue;
             };
-            let here =
-                pins.known.servers.get(&server).is_some_and(|owner| {
-                    group.file.as_ref().is_none_or(|file| *file == owner.file)
-                });
-            if here {
+            let Some(owner) = pins.known.servers.get(&server) else { continue };
+            let here = group.file.as_ref().is_none_or(|file| *file == owner.file);
+            // A project's entry that took the name of a pinned server is not that server.
+            let taken = owner.entry.is_of_project()
+                && !pins.servers.contains_key(&server)
+                && pins.known.is_users(group.file.as_deref(), group.entry.as_ref());
+            if here || taken {
                 pins.servers.insert(server, group);
             }
         }
@@ -115,7 +132,12 @@ impl Pins {
         };
         let all = self.tools.get(&tool.name.full())?;
         let here = |(of, _): &&(Option<String>, Pin)| of.is_none() || of.as_ref() == file;
-        all.iter().find(here).map(|(_, pin)| pin)
+        // A project's entry that took the name of a pinned tool is not that tool.
+        let is_of_project = tool.entry.as_ref().is_some_and(|entry| entry.project().is_some());
+        let taken = |(of, pin): &&(Option<String>, Pin)| {
+            is_of_project && self.known.is_users(of.as_deref(), pin.entry.as_ref())
+        };
+        all.iter().find(here).or_else(|| all.iter().find(taken)).map(|(_, pin)| pin)
     }
 
     /// What a tool is by its pin; `instructions` are its server's.
@@ -123,7 +145,7 @@ impl Pins {
         let Some(pin) = self.pin(tool) else { return Verdict::New };
         let mut found = match server_of(tool) {
             Some(server) => self.server_changes(server, instructions),
-            None => touched(pin, tool),
+            None => entry_changed(pin, tool).into_iter().chain(touched(pin, tool)).collect(),
         };
         let now = content(tool);
         if hash(&now) != pin.fingerprint {
@@ -148,6 +170,12 @@ impl Pins {
         else {
             return found;
         };
+        if let Some(entry) = &group.entry
+            && !entry.is(&owner.entry)
+        {
+            let (before, after) = (Some(entry.line()), Some(owner.entry.line()));
+            found.push(Change { part: "entry", before, after });
+        }
         if let Some(endpoint) = group.endpoint.as_ref().filter(|was| **was != owner.endpoint) {
             let (before, after) = (Some(endpoint.clone()), Some(owner.endpoint.clone()));
             found.push(Change { part: "endpoint", before, after });
@@ -211,6 +239,14 @@ pub(super) fn server_of(tool: &ToolDefinition) -> Option<&str> {
         Origin::Server(name) => Some(name),
         Origin::File(_) | Origin::Program => None,
     }
+}
+
+/// The change when an internal tool comes from another entry than the one that was pinned.
+fn entry_changed(pin: &Pin, tool: &ToolDefinition) -> Option<Change> {
+    let (before, now) = (pin.entry.as_ref()?, tool.entry.as_ref()?);
+    let now = PinnedEntry::of(now, &str::to_owned);
+    let (from, to) = (Some(before.line()), Some(now.line()));
+    (!before.is(&now)).then_some(Change { part: "entry", before: from, after: to })
 }
 
 fn touched(pin: &Pin, tool: &ToolDefinition) -> Vec<Change> {

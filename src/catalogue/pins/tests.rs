@@ -1,6 +1,6 @@
 //! What a pin sees, and what it does not mind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +10,9 @@ use serde_json::json;
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing, fingerprint};
 use crate::config::spec::Drift;
-use crate::model::{Fault, Origin, Pinned, Place, Source, ToolDefinition, ToolName, ToolStatus};
+use crate::model::{
+    EntryOrigin, Fault, Layer, Origin, Pinned, Place, Source, ToolDefinition, ToolName, ToolStatus,
+};
 
 const FILE: &str = "/p/mcp.yaml";
 
@@ -30,13 +32,15 @@ fn local(file: &str, touches: &str) -> ToolDefinition {
 }
 
 fn known(endpoint: &str, drift: Drift) -> Arc<Known> {
-    let owner = Owner { file: FILE.to_owned(), endpoint: endpoint.to_owned(), drift };
+    let entry = PinnedEntry::of(&EntryOrigin::of(Layer::Project, "/p"), &str::to_owned);
+    let owner = Owner { file: FILE.to_owned(), endpoint: endpoint.to_owned(), entry, drift };
     Arc::new(Known {
         servers: BTreeMap::from([("s".to_owned(), owner)]),
         files: HashMap::from([
             (PathBuf::from("/p/tools.yaml"), "/p/tools.yaml".to_owned()),
             (PathBuf::from("/q/tools.yaml"), "/q/tools.yaml".to_owned()),
         ]),
+        own_files: BTreeSet::new(),
     })
 }
 
@@ -94,6 +98,88 @@ fn pins_of_another_file_are_of_another_server() {
     assert!(pins.is_empty());
     book.groups[0].file = None;
     assert!(!Pins::new(known("stdio server", Drift::Block), book).is_empty());
+}
+
+/// An entry of this layer and directory that says this.
+fn entry(layer: Layer, directory: &str, written: &str) -> Arc<EntryOrigin> {
+    let (directory, written) = (directory.into(), written.to_owned());
+    Arc::new(EntryOrigin { layer, directory, written })
+}
+
+fn pinned(entry: &EntryOrigin) -> PinnedEntry {
+    PinnedEntry::of(entry, &plain)
+}
+
+#[test]
+fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
+    let mut book = book(&[remote("a", "reads")], None);
+    book.groups[0].file = Some("/home/me/mcp.yaml".to_owned());
+    book.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
+    let judge = |book: &Book| {
+        let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
+        parts(&pins.judge(&remote("a", "reads"), None))
+    };
+    assert_eq!(judge(&book), ["entry"]);
+    // One of another project never was meant.
+    book.groups[0].entry = Some(pinned(&entry(Layer::Project, "/home/me", "server")));
+    assert_eq!(judge(&book), ["new"]);
+    // Before entries were kept, only the file told whose it was.
+    book.groups[0].entry = None;
+    let mut known = Known::clone(&known("stdio other", Drift::Block));
+    known.own_files.insert("/home/me/mcp.yaml".to_owned());
+    let pins = Pins::new(Arc::new(known), book.clone());
+    assert_eq!(parts(&pins.judge(&remote("a", "reads"), None)), ["endpoint"]);
+    // What was accepted for the project's own file counts from then on.
+    let here = book.group_mut(Some("s"), Some(FILE));
+    here.endpoint = Some("stdio server".to_owned());
+    here.tools.insert("a".to_owned(), Pin::of(&remote("a", "reads"), &plain));
+    book.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
+    assert_eq!(judge(&book), ["same"]);
+    book.groups.reverse();
+    assert_eq!(judge(&book), ["same"]);
+}
+
+#[test]
+fn a_server_that_is_written_otherwise_is_another_one_though_it_starts_the_same() {
+    let mut book = book(&[remote("a", "reads")], None);
+    let judge = |book: &Book| {
+        let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
+        parts(&pins.judge(&remote("a", "reads"), None))
+    };
+    for (written, directory, found) in
+        [("", "/p", "same"), ("${OTHER}", "/p", "entry"), ("", "/q", "entry")]
+    {
+        let of = entry(Layer::Project, directory, written);
+        book.groups[0].entry = Some(pinned(&of));
+        assert_eq!(judge(&book), [found], "{written} {directory}");
+    }
+    // A file of pins for every machine says nothing about places.
+    book.groups[0].entry = Some(pinned(&entry(Layer::Project, "/q", "")).portable());
+    assert_eq!(judge(&book), ["same"]);
+    // How the file was found does not matter.
+    book.groups[0].entry = Some(pinned(&entry(Layer::Flag, "/p", "")));
+    assert_eq!(judge(&book), ["same"]);
+}
+
+#[test]
+fn a_projects_tool_that_took_the_name_of_a_pinned_one_is_another_tool() {
+    let of = |file: &str, layer, directory: &str, written: &str| {
+        let mut tool = local(file, "starts /bin/log");
+        tool.entry = Some(entry(layer, directory, written));
+        tool
+    };
+    let users = of("/home/me/tools.yaml", Layer::User, "/home/me", "log");
+    let mut book = Book::default();
+    let group = book.group_mut(None, Some("/home/me/tools.yaml"));
+    group.tools.insert("log".to_owned(), Pin::of(&users, &plain));
+    let mut known = Known::clone(&known("stdio server", Drift::Block));
+    known.files.insert("/home/me/tools.yaml".into(), "/home/me/tools.yaml".to_owned());
+    let pins = Pins::new(Arc::new(known), book);
+    let judge = |tool: &ToolDefinition| parts(&pins.judge(tool, None));
+    assert_eq!(judge(&users), ["same"]);
+    assert_eq!(judge(&of("/home/me/tools.yaml", Layer::User, "/home/me", "${LOG}")), ["entry"]);
+    assert_eq!(judge(&of("/p/tools.yaml", Layer::Project, "/p", "log")), ["entry"]);
+    assert_eq!(judge(&of("/p/tools.yaml", Layer::Flag, "/p", "log")), ["new"]);
 }
 
 #[test]

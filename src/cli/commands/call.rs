@@ -50,6 +50,9 @@ pub struct CallArgs {
     /// Approve the call without being asked
     #[arg(short, long)]
     pub yes: bool,
+    /// Approve the call, and the calls it makes, without being asked
+    #[arg(long)]
+    pub yes_nested: bool,
     /// Show what would be sent or started, and do nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -65,7 +68,7 @@ pub struct CallArgs {
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
     pub no_validate: bool,
-    /// A variable for the tool (KEY=VALUE), or metadata of the call (KEY:=JSON); repeatable
+    /// A variable that the tool's entry declares (KEY=VALUE), or metadata of the call (KEY:=JSON); repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_context)]
     pub context: Vec<ContextWord>,
     /// The session the call belongs to
@@ -205,7 +208,8 @@ async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Faul
     request.timeout = args.timeout;
     request.retries = args.retries;
     request.validate = !args.no_validate;
-    request.assume_yes = args.yes;
+    request.assume_yes = args.yes || args.yes_nested;
+    request.assume_yes_nested = args.yes_nested;
     for word in &args.context {
         match word.clone() {
             ContextWord::Variable(key, value) => drop(request.environment.insert(key, value)),

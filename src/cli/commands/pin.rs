@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::assembly::Assembly;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::Catalogue;
-use crate::catalogue::pins::{Book, Pins, Report, State};
+use crate::catalogue::pins::{Book, PinnedEntry, Pins, Report, State};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, plural};
 use crate::cli::output::{Format, Line};
@@ -152,12 +152,17 @@ impl Changes<'_> {
                     && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
             };
             let Some(tool) = self.catalogue.tools.iter().find(listed) else { continue };
-            let pin = host.pin(tool);
+            let mut pin = host.pin(tool);
+            if !own {
+                pin.entry = pin.entry.map(PinnedEntry::portable);
+            }
             match &tool.origin {
                 Origin::Server(server) => {
                     let Some(owner) = known.servers.get(server) else { continue };
                     let group = book.group_mut(Some(server), own.then_some(&owner.file));
                     if group.tools.is_empty() || self.accepted {
+                        let entry = owner.entry.clone();
+                        group.entry = Some(if own { entry } else { entry.portable() });
                         group.endpoint = Some(owner.endpoint.clone());
                         group.instructions = host.pinned_words(server);
                     }

@@ -10,29 +10,6 @@ use super::local::{self, Local};
 use crate::config::environment::Environment;
 use crate::util::process::resolve;
 
-/// Names of variables that decide which code a program runs.
-const DECIDE_CODE: [&str; 8] = [
-    "PATH",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "BASH_ENV",
-    "ENV",
-    "JAVA_TOOL_OPTIONS",
-    "ZDOTDIR",
-    "GCONV_PATH",
-];
-
-/// Beginnings of such names.
-const DECIDE_CODE_PREFIXES: [&str; 8] =
-    ["LD_", "DYLD_", "PYTHON", "PERL5", "RUBY", "GIT_", "SSL_", "BASH_FUNC_"];
-
-/// Whether a variable decides which code runs, or whom a program believes.
-pub(super) fn decides_code(name: &str) -> bool {
-    DECIDE_CODE.contains(&name)
-        || DECIDE_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || name.to_ascii_uppercase().ends_with("_PROXY")
-}
-
 /// What is known of a program before it may be started.
 #[derive(Debug)]
 pub(super) struct KnownProgram {
@@ -216,15 +193,5 @@ mod tests {
     fn words_are_quoted_when_a_shell_would_split_them() {
         assert_eq!(quoted(&argv("a b")), "a b");
         assert_eq!(quoted(&["a b".into(), "it's".into(), String::new()]), r"'a b' 'it'\''s' ''");
-    }
-
-    #[test]
-    fn variables_that_decide_what_code_runs_are_known() {
-        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "GIT_SSH", "https_proxy", "ENV"] {
-            assert!(decides_code(name), "{name}");
-        }
-        for name in ["HOME", "TOKEN", "MY_PATH", "ENVIRONMENT"] {
-            assert!(!decides_code(name), "{name}");
-        }
     }
 }

@@ -11,6 +11,7 @@ use super::bundle::{Bundle, Difference, EntryRecord};
 use super::effect::{Effect, ProgramEffect, Site};
 use super::program::{self, KnownProgram};
 use super::store::ProjectRecord;
+use crate::config::variables::decides_code;
 use crate::util::text::safe_line;
 
 /// What a person is asked to trust.
@@ -183,7 +184,7 @@ pub(super) fn entry_lines(
     let mut more: Vec<String> = Vec::new();
     for (effect, known) in programs {
         parts.push(starts(effect, known, site));
-        let deciding = effect.env.iter().filter(|(name, _)| program::decides_code(name));
+        let deciding = effect.env.iter().filter(|(name, _)| decides_code(name));
         more.extend(deciding.map(|(name, value)| format!("{name}={value}")));
         if !known.files.data.is_empty() {
             let files: Vec<String> =

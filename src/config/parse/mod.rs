@@ -223,6 +223,20 @@ mod tests {
         insta::assert_snapshot!(message("t.json", "{/* open"), @"1:2: this comment is never closed");
     }
 
+    #[test]
+    fn files_may_nest_64_levels_and_no_more() {
+        let flow = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        for name in ["t.yaml", "t.json"] {
+            assert!(tree(name, &flow(64)).is_ok(), "{name}");
+            assert!(tree(name, &flow(66)).is_err(), "{name}");
+        }
+        let block = |levels: usize| -> String {
+            (0..levels).flat_map(|i| [" ".repeat(i), "k:\n".to_owned()]).collect()
+        };
+        assert!(tree("t.yaml", &block(64)).is_ok());
+        assert!(tree("t.yaml", &block(66)).is_err());
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text in "[ -~\n\t{}\\[\\]:,&*#\"'é]{0,200}") {

@@ -200,19 +200,6 @@ fn bearer(node: &Node, expander: &Expander<'_>) -> Result<(SecretString, Option<
     }
 }
 
-/// Warns when a secret would cross a network in the clear.
-pub fn check_transport(url: &Url, sends_secrets: bool, at: &Node, findings: &mut Findings) {
-    let local = match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    if url.scheme() == "http" && sends_secrets && !local {
-        findings.warn(at.place(), "credentials are sent unencrypted; use https");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret as _;

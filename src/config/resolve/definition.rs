@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{FileContext, Findings, limit, retries, schemas};
+use super::{FileContext, Findings, limit, origin, retries, schemas};
 use crate::config::keys::{ANNOTATIONS, TOOL, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::model::{
@@ -84,6 +84,7 @@ pub fn resolve(
                     tool.scope = scope;
                 }
             }
+            "context_env" => tool.context_env = origin::context_env(value, findings),
             "annotations" => tool.annotations = annotations(value, findings),
             // `name`, `kind`, `disabled` and `enabled` were read before.
             _ => {}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use secrecy::SecretString;
 use url::Url;
@@ -10,17 +11,27 @@ use super::{FileContext, Findings, auth};
 use crate::config::consent::interpreter_of;
 use crate::config::expand::Expander;
 use crate::config::node::Node;
-use crate::config::socket;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
-use crate::model::Problem;
+use crate::config::{socket, transport};
+use crate::model::{EntryOrigin, Problem};
 
 /// The spellings of `url`.
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
+/// What resolving one server's entry needs beside the entry.
+pub struct EntryContext<'a> {
+    /// The file it stands in.
+    pub file: &'a FileContext<'a>,
+    /// The way from references to values: somebody agreed to the file.
+    pub expander: &'a Expander<'a>,
+    /// Whose entry it is.
+    pub origin: &'a Arc<EntryOrigin>,
+}
+
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
 pub fn resolve(
     entry: &Node,
-    (file, expander): (&FileContext<'_>, &Expander<'_>),
+    context: &EntryContext<'_>,
     findings: &mut Findings,
 ) -> Option<Endpoint> {
     let transport = transport(entry, findings).ok()?;
@@ -42,8 +53,8 @@ pub fn resolve(
                 findings.error(url.place(), "a stdio server needs 'command', not 'url'");
                 None
             }
-            Some(Named::Http(transport)) => http(entry, url, transport, (file, expander), findings),
-            None => http(entry, url, HttpTransport::Auto, (file, expander), findings),
+            Some(Named::Http(transport)) => http(entry, url, transport, context, findings),
+            None => http(entry, url, HttpTransport::Auto, context, findings),
         },
         (None, Some(program)) => match transport {
             Some(Named::Http(transport)) => {
@@ -52,7 +63,7 @@ pub fn resolve(
                 findings.error(program.place(), message);
                 None
             }
-            Some(Named::Stdio) | None => stdio(entry, program, file, findings),
+            Some(Named::Stdio) | None => stdio(entry, program, context.file, findings),
         },
     }
 }
@@ -88,11 +99,11 @@ fn http(
     entry: &Node,
     node: &Node,
     transport: HttpTransport,
-    (file, expander): (&FileContext<'_>, &Expander<'_>),
+    context: &EntryContext<'_>,
     findings: &mut Findings,
 ) -> Option<Endpoint> {
     let text = findings.take(node.as_text())?;
-    let (url, socket) = address(text, node, transport, file, findings)?;
+    let (url, socket) = address(text, node, transport, context.file, findings)?;
     if !url.username().is_empty() || url.password().is_some() {
         let problem = Problem::error("a URL must not carry a user name or a password");
         findings
@@ -107,11 +118,15 @@ fn http(
         }
     }
     let headers = auth::headers(entry, findings);
-    let auth = auth::resolve(entry, expander, findings);
+    let auth = auth::resolve(entry, context.expander, findings);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
-    auth::check_transport(&url, secret, node, findings);
-    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth) })
+    let insecure =
+        findings.take(transport::insecure(entry, Some(context.origin))).unwrap_or_default();
+    findings.problems.extend(
+        transport::unencrypted(&url, secret, insecure).map(|problem| problem.at(node.place())),
+    );
+    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
 }
 
 /// Where the server is: the address to ask for, and the socket to ask over.

@@ -7,6 +7,7 @@
 pub mod auth;
 pub mod definition;
 pub mod endpoint;
+pub mod origin;
 pub mod schemas;
 pub mod servers;
 pub mod settings;
@@ -33,6 +34,8 @@ pub(super) struct FileContext<'a> {
     pub layer: Layer,
     /// Relative paths are relative to this: the file's directory.
     pub base_dir: PathBuf,
+    /// The directory of the project's configuration, when there is one.
+    pub project_root: Option<PathBuf>,
     /// Where a server without `cwd` works.
     pub default_cwd: PathBuf,
     /// Whether it belongs to a project, whose entries take no name of the user's unasked.

@@ -1,16 +1,19 @@
 //! Files of servers, in every shape the field uses → [`ServerSpec`]s.
 
+use std::sync::Arc;
+
 use super::definition::{self, SERVER_KIND, one_of};
-use super::endpoint::{self, URL_KEYS};
-use super::{Claim, FileContext, Findings, Gathered, is_off, limit, retries};
-use crate::config::expand::Expander;
+use super::endpoint::{self, EntryContext, URL_KEYS};
+use super::{Claim, FileContext, Findings, Gathered, is_off, limit, origin, retries};
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{Node, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
     Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
-use crate::model::{Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus};
+use crate::model::{
+    EntryOrigin, Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus,
+};
 
 /// Resolves a whole file of servers.
 pub fn file(root: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
@@ -125,12 +128,14 @@ fn server(
         return;
     }
     gathered.literals.inspect(&entry, &mut findings.problems);
+    let origin = origin::of_server(&entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, &entry, place, file, gathered, findings);
+        untrusted(name, &entry, (place, origin), file, gathered, findings);
         return;
     };
     expander.entry(&mut entry, &[], &mut findings.problems);
-    let spec = resolve(name, &entry, place, (file, &expander), gathered, &mut findings);
+    let context = EntryContext { file, expander: &expander, origin: &origin };
+    let spec = resolve(name, &entry, place, &context, gathered, &mut findings);
     if gathered.settle(name, FileRole::Servers, findings) {
         gathered.configuration.servers.extend(spec);
     } else {
@@ -142,13 +147,19 @@ fn server(
 fn untrusted(
     name: &str,
     entry: &Node,
-    place: Place,
+    (place, origin): (Place, Arc<EntryOrigin>),
     file: &FileContext<'_>,
     gathered: &mut Gathered<'_>,
     mut findings: Findings,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let shared = SharedByTools::default();
+    let shared = SharedByTools {
+        timeout: None,
+        retries: 0,
+        requires_approval: false,
+        context_env: Arc::default(),
+        origin,
+    };
     let mut definitions = match entry.get("provides_tools").filter(|node| !node.is_null()) {
         Some(node) => provides_tools(node, name, &shared, file, gathered, &mut findings),
         None => Vec::new(),
@@ -175,11 +186,12 @@ fn untrusted(
 }
 
 /// What a server's entry says for all tools that it declares.
-#[derive(Default)]
 struct SharedByTools {
     timeout: Option<std::time::Duration>,
     retries: u32,
     requires_approval: bool,
+    context_env: Arc<[String]>,
+    origin: Arc<EntryOrigin>,
 }
 
 /// The names under `provides_tools`, as far as they can be read.
@@ -193,11 +205,12 @@ fn resolve(
     name: &str,
     entry: &Node,
     place: Place,
-    (file, expander): (&FileContext<'_>, &Expander<'_>),
+    context: &EntryContext<'_>,
     gathered: &mut Gathered<'_>,
     findings: &mut Findings,
 ) -> Option<ServerSpec> {
-    let endpoint = endpoint::resolve(entry, (file, expander), findings);
+    let file = context.file;
+    let endpoint = endpoint::resolve(entry, context, findings);
     let mut spec = ServerSpec {
         name: name.to_owned(),
         description: None,
@@ -216,6 +229,8 @@ fn resolve(
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        context_env: Arc::default(),
+        origin: Arc::clone(context.origin),
         place,
         seal: gathered.consent.seal(FileRole::Servers, name),
     };
@@ -262,6 +277,7 @@ fn resolve(
                 spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
             }
             "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, findings),
+            "context_env" => spec.context_env = origin::context_env(value, findings),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
@@ -279,6 +295,8 @@ fn resolve(
             timeout: spec.timeout,
             retries: spec.retries,
             requires_approval: spec.requires_approval,
+            context_env: Arc::clone(&spec.context_env),
+            origin: Arc::clone(&spec.origin),
         };
         spec.provides_tools = provides_tools(node, name, &shared, file, gathered, findings);
     }
@@ -411,6 +429,8 @@ fn declared_tool(
         tool.safety = Safety::External;
     }
     tool.status = ToolStatus::Declared;
+    tool.entry = Some(Arc::clone(&shared.origin));
+    tool.context_env = Arc::clone(&shared.context_env);
     tool.timeout = match item.get("timeout") {
         Some(_) => tool.timeout,
         None => shared.timeout,

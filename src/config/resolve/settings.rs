@@ -82,7 +82,7 @@ impl Settings {
         match key {
             _ if node.is_null() => {}
             "profiles" => self.profiles(node, file.layer, findings),
-            "policy" => self.policy(node, file.layer, findings),
+            "policy" => self.policy(node, file, findings),
             "defaults" => defaults(node, findings),
             _ => match RECORDS.iter().position(|name| *name == key) {
                 Some(index) => {
@@ -129,21 +129,22 @@ impl Settings {
         }
     }
 
-    fn policy(&mut self, node: &Node, layer: Layer, findings: &mut Findings) {
+    fn policy(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+        let layer = file.layer;
         for item in findings.take(node.as_list()).unwrap_or_default() {
             for (key, _) in item.entries() {
                 if canonical(RULE, &key.text).is_none() {
                     findings.unknown_key(item, key, RULE, &[]);
                 }
             }
-            match rule(item) {
+            match rule(item, file) {
                 // A rule that cannot be read may have been a refusal: it refuses.
                 Err(problem) => {
                     findings.problems.push(problem);
                     if let Some(Ok(pattern)) = item.get("match").map(Node::as_text) {
                         let action = PolicyAction::Deny;
-                        let rule =
-                            PolicyRule { pattern: pattern.to_owned(), action, place: item.place() };
+                        let (pattern, place) = (pattern.to_owned(), item.place());
+                        let rule = PolicyRule { pattern, action, project: None, place };
                         self.rules.push((layer, rule));
                     }
                 }
@@ -315,7 +316,7 @@ fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Recor
     record
 }
 
-fn rule(item: &Node) -> Result<PolicyRule, Problem> {
+fn rule(item: &Node, file: &FileContext<'_>) -> Result<PolicyRule, Problem> {
     item.as_map()?;
     let missing = |key: &str| Problem::error(format!("this rule has no '{key}'")).at(item.place());
     let pattern = item.get("match").ok_or_else(|| missing("match"))?.as_text()?.to_owned();
@@ -327,7 +328,21 @@ fn rule(item: &Node) -> Result<PolicyRule, Problem> {
         _ => None,
     };
     let action = one_of(action, "action", "allow, ask, deny", parse)?;
-    Ok(PolicyRule { pattern, action, place: item.place() })
+    let project = item.get("project").map(|node| project(node, file)).transpose()?;
+    Ok(PolicyRule { pattern, action, project, place: item.place() })
+}
+
+/// The directory a rule is about, links resolved: a project is known by where it really is.
+fn project(node: &Node, file: &FileContext<'_>) -> Result<PathBuf, Problem> {
+    let (mut value, mut problems) = (node.clone(), Vec::new());
+    if let Some(expander) = file.expander() {
+        expander.value(&mut value, "project", Allowed::Variables, &mut problems);
+    }
+    if let Some(problem) = problems.pop() {
+        return Err(problem);
+    }
+    let path: PathBuf = file.base_dir.join(value.as_text()?).components().collect();
+    Ok(path.canonicalize().unwrap_or(path))
 }
 
 /// A number of bytes, or text such as `256KiB`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Claim, FileContext, Findings, Gathered, definition, is_off};
+use super::{Claim, FileContext, Findings, Gathered, definition, is_off, origin};
 use crate::config::expand::Expander;
 use crate::config::node::{Node, NodeValue};
 use crate::config::spec::{self, FileRole, KindWords, ToolSpec, UntrustedEntry};
@@ -112,6 +112,7 @@ fn untrusted(
     let source = Source::Internal;
     let mut definition =
         definition::resolve(entry, plain, source, words.key, words.keys, file, &mut findings);
+    definition.entry = Some(origin::of_tool(entry, file));
     definition.status = ToolStatus::Untrusted;
     if gathered.settle(name, FileRole::Tools, findings) {
         let (effects, allowed_by, has_changed) = gathered.refusal_words(name);
@@ -145,8 +146,9 @@ fn resolve(
         expander.entry(Arc::make_mut(&mut entry), words.expand, &mut findings.problems);
     }
     let plain = ToolName::plain(name);
-    let definition =
+    let mut definition =
         definition::resolve(&entry, plain, Source::Internal, words.key, words.keys, file, findings);
+    definition.entry = Some(origin::of_tool(&written, file));
     ToolSpec {
         definition,
         kind: words.key,

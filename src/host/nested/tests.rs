@@ -24,7 +24,11 @@ async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Fault> 
 
 /// Local tools, each of which calls the one after its arrow; those without one wait a second.
 fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
-    let tools = arrows.iter().zip(1..).map(|((name, _), at)| internal(ToolName::plain(*name), at));
+    let tools = arrows.iter().zip(1..).map(|((name, _), at)| {
+        let mut tool = internal(ToolName::plain(*name), at);
+        tool.context_env = Arc::new(["A".to_owned()]);
+        tool
+    });
     let next: Vec<(String, String)> =
         arrows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
     Arc::new(Fake::local(tools.collect()).answering(move |context, call: ToolCall| {
@@ -70,6 +74,25 @@ async fn a_nested_call_has_the_surroundings_and_the_record_of_any_call() {
             "outcome outer ok after 1",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_nested_call_gets_the_variables_that_its_own_entry_declares() {
+    let mut outer = internal(ToolName::plain("outer"), 1);
+    outer.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
+    let mut inner = internal(ToolName::plain("inner"), 2);
+    inner.context_env = Arc::new(["B".to_owned()]);
+    let fake = Fake::local(vec![outer, inner]).answering(|context, call: ToolCall| async move {
+        match call.name.tool() {
+            "outer" => pass_on(context, "inner").await,
+            _ => Ok(ToolResult::json(json!(context.environment))),
+        }
+    });
+    let host = host(&[&Arc::new(fake)]).build();
+    let mut request = call("outer");
+    request.environment = variables(&[("A", "1"), ("B", "2")]);
+    let outcome = host.call(request).await.unwrap();
+    assert_eq!(outcome.result.unwrap().output, json!({ "B": "2" }));
 }
 
 #[tokio::test]
@@ -213,16 +236,22 @@ async fn a_nested_call_asks_and_takes_over_a_yes() {
     let fault = host.call(call("outer")).await.unwrap().result.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Denied);
     assert_eq!(person.asked.lock().unwrap().len(), 1);
+    // A yes to the outer call is none to those that it makes.
     let yes = CallRequest { assume_yes: true, ..call("outer") };
-    assert!(host.call(yes).await.unwrap().result.is_ok());
-    assert_eq!(person.asked.lock().unwrap().len(), 1);
+    let fault = host.call(yes).await.unwrap().result.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Denied);
+    assert_eq!(person.asked.lock().unwrap().len(), 2);
+    let all = CallRequest { assume_yes_nested: true, ..call("outer") };
+    assert!(host.call(all).await.unwrap().result.is_ok());
+    assert_eq!(person.asked.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn a_nested_call_obeys_the_policy_and_the_profile() {
     let chain = chains(&[("outer", "inner"), ("inner", "")]);
     let place = Place { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
-    let rule = PolicyRule { pattern: "inner".into(), action: PolicyAction::Deny, place };
+    let rule =
+        PolicyRule { pattern: "inner".into(), action: PolicyAction::Deny, project: None, place };
     let profile = ProfileSpec { exclude: vec!["inner".into()], ..ProfileSpec::default() };
     for host in [host(&[&chain]).policy(vec![rule]), host(&[&chain]).profile(Some(profile))] {
         let fault = host.build().call(call("outer")).await.unwrap().result.unwrap_err();

@@ -58,8 +58,9 @@ impl RunRecord {
     }
 
     /// Writes what became of the calls: how many were `made`, and of those that count how many were
-    /// answered (`ok`) and how many were not. Returns what is wrong with the record.
-    pub fn close(mut self, made: u64, ok: u64, failed: u64) -> Vec<String> {
+    /// answered (`ok`) and how many were not. Returns what is wrong with the record, and the fault of
+    /// the run when a record was required and is lost.
+    pub fn close(mut self, made: u64, ok: u64, failed: u64) -> (Vec<String>, Option<Fault>) {
         let words = format!("{made} calls: {ok} answered, {failed} failed");
         let written = self.host.recorder.outcome_of_many(&Outcome {
             call_id: &self.call_id,
@@ -74,13 +75,15 @@ impl RunRecord {
             questions: &[],
             refused: None,
         });
+        let mut lost = None;
         if let Err(error) = written {
             let warning = format!("not recorded: {error}");
+            lost = self.host.require_record.then(|| Fault::internal(warning.clone()));
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }
         }
-        self.warnings
+        (self.warnings, lost)
     }
 }
 

@@ -162,16 +162,16 @@ impl AuthHttp {
         if clients.len() == ORIGINS {
             return Err(Fault::denied("too many different authorization servers are named"));
         }
-        let own = self.reach.is_written(url) || self.reach.is_neighbour(url);
-        let settings = client::Settings {
-            connect: CONNECT,
-            insecure: self.insecure,
-            link_local: false,
-            public: !own,
-        };
-        let client = client::build(url, &settings, HeaderMap::new())?;
+        let client = client::build(url, &self.settings(url), HeaderMap::new())?;
         clients.insert(origin, client.clone());
         Ok(client)
+    }
+
+    /// How connections to `url` are made: where a server named it, only to public addresses.
+    fn settings(&self, url: &Url) -> client::Settings {
+        let own = self.reach.is_written(url) || self.reach.is_neighbour(url);
+        let insecure = self.insecure;
+        client::Settings { connect: CONNECT, insecure, link_local: false, public: !own }
     }
 
     /// One request and its whole answer.
@@ -356,6 +356,16 @@ mod tests {
         let elsewhere = reach("https://mcp.example.com/", true);
         assert!(!permits(&elsewhere, "http://127.0.0.1:2/token"));
         assert!(!permits(&reach("http://localhost:1/mcp", true), "http://10.0.0.1/token"));
+    }
+
+    #[test]
+    fn the_addresses_of_a_name_that_a_server_named_have_to_be_public() {
+        let reach = reach("https://mcp.example.com/mcp", false);
+        let http = AuthHttp::new(reach, false, Tracer::off());
+        let settings = |url: &str| http.settings(&url.parse().unwrap());
+        assert!(settings("https://login.example.net/token").public);
+        assert!(!settings("https://mcp.example.com/token").public);
+        assert!(!settings("https://login.example.net/token").link_local);
     }
 
     async fn ask(peer: &Peer, path: &str, follow: bool) -> Result<Answer, Fault> {

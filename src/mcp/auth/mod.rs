@@ -75,7 +75,7 @@ pub struct Settings {
     pub grant: Grant,
     /// What is asked for beside what the server wants; empty by default.
     pub scopes: Vec<String>,
-    /// The only issuer whose tokens are taken. It may be private, because the user wrote it.
+    /// The only issuer whose tokens are taken. It may be private when the user wrote it.
     pub issuer: Option<Url>,
     /// The only port of 127.0.0.1 a login may end at.
     pub redirect_port: Option<u16>,
@@ -87,6 +87,9 @@ pub struct Settings {
     /// The user said that this server wants OAuth. Otherwise a login is used if there is one, and
     /// logins that cannot be read are only spoken of when the server wants one.
     pub required: bool,
+    /// The user wrote the issuer and the token endpoint. Otherwise a file of a project names them,
+    /// and they have to be https and public, like those that a server names.
+    pub named_by_user: bool,
     /// A server on this machine may name an authorization server at another port of it.
     pub any_local_port: bool,
     /// Only tokens that are bound to a key are taken (DPoP). Off by default: a server has to know
@@ -115,6 +118,7 @@ impl Settings {
             vault: Arc::new(MemoryVault::default()),
             browser: None,
             required: true,
+            named_by_user: true,
             any_local_port: false,
             dpop: false,
             insecure: false,
@@ -134,9 +138,10 @@ impl Settings {
             Grant::Program { token_url, .. } => token_url.clone(),
             Grant::Login { .. } => None,
         };
-        let written = [Some(self.url.clone()), self.issuer.clone(), token_url];
+        let named = [self.issuer.clone(), token_url].into_iter().flatten();
+        let named = named.filter(|_| self.named_by_user);
         Reach {
-            written: written.into_iter().flatten().collect(),
+            written: std::iter::once(self.url.clone()).chain(named).collect(),
             any_local_port: self.any_local_port,
         }
     }

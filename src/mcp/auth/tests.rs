@@ -388,6 +388,83 @@ async fn what_comes_back_has_to_belong_to_this_login_and_this_issuer() {
 }
 
 #[tokio::test]
+async fn nothing_of_another_login_is_taken_or_shown() {
+    let peer = server(Script::default()).await;
+    let ends: [fn(&str) -> String; 4] = [
+        |_| "code=hunter2&state=other".to_owned(),
+        |_| "code=hunter2".to_owned(),
+        |_| "error=access_denied&error_description=spoken&state=other".to_owned(),
+        |state| format!("error=access_denied&error_description=spoken&state=x{state}"),
+    ];
+    for end in ends {
+        let browser = Agreeing(end, Mutex::default());
+        let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+        assert_eq!(fault.message(), "what came back belongs to another login");
+        assert!(!format!("{fault:?}").contains("spoken"));
+    }
+    assert!(asked(&peer, "/token").is_empty());
+}
+
+#[tokio::test]
+async fn an_issuer_that_a_project_names_is_asked_only_where_a_servers_may_be() {
+    let peer = Peer::start(|_, _| Reply::full("404 Not Found", &[], "")).await;
+    let issuer = server(Script::default()).await;
+    let of = |named_by_user: bool| {
+        let mut settings = Settings::new("tasks", peer.url("/mcp"));
+        settings.issuer = Some(issuer.url("/"));
+        settings.named_by_user = named_by_user;
+        OAuth::new(settings)
+    };
+    of(false).login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert!(issuer.heard().is_empty(), "{:?}", issuer.heard());
+    // The same written by the user is asked wherever it is.
+    of(true).login(agreeing().as_ref(), &[]).await.ok();
+    assert!(!issuer.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_a_project_names_gets_no_secret_in_the_clear() {
+    let canary = server(Script::default()).await;
+    let of = |named_by_user: bool| {
+        let url = "https://mcp.example.com/mcp".parse().unwrap();
+        let mut settings = Settings::new("tasks", url);
+        settings.named_by_user = named_by_user;
+        settings.grant = Grant::Program {
+            client_id: "me".into(),
+            proof: Proof::Secret("hunter2hunter2".to_owned().into()),
+            token_url: Some(canary.url("/token")),
+        };
+        OAuth::new(settings)
+    };
+    let refusal = || challenge(&canary, 401, "Bearer", None);
+    let fault = of(false).challenged(refusal()).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Denied);
+    assert!(canary.heard().is_empty());
+    assert_eq!(of(true).challenged(refusal()).await.unwrap(), Retry::Again);
+}
+
+#[tokio::test]
+async fn a_login_is_offered_for_the_same_resource_and_issuer_only() {
+    let peer = server(Script::default()).await;
+    let vault = Arc::new(MemoryVault::default());
+    keep(vault.as_ref(), &login(&peer, &origin(&peer), 9000)).await;
+    let offered = |path: &str, issuer: Option<&str>| {
+        let mut settings = Settings::new("other-name", peer.url(path));
+        settings.clock = Arc::new(At(1000));
+        settings.named_by_user = false;
+        settings.issuer = issuer.map(|issuer| issuer.parse().unwrap());
+        settings.vault = Arc::clone(&vault) as _;
+        async move { shown(&OAuth::new(settings)).await }
+    };
+    assert_eq!(offered("/mcp", None).await.unwrap(), "Bearer access-0");
+    assert!(offered("/mcp", Some(&origin(&peer))).await.is_some());
+    assert_eq!(offered("/mcp", Some("https://evil.example")).await, None);
+    for elsewhere in ["/", "/other", "/mcp/x"] {
+        assert_eq!(offered(elsewhere, None).await, None, "{elsewhere}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_without_pkce_is_not_logged_in_to() {
     let metadata = json!({ "code_challenge_methods_supported": null });
     let peer = server(Script { metadata, ..Script::default() }).await;

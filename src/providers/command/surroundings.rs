@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::entry::{Entry, Input, variable};
 use super::template::show;
 use crate::config::environment::Environment;
+use crate::config::variables::decides_code;
 use crate::model::{Fault, JsonObject, ToolContext};
-use crate::providers::surroundings::{decides_code, inherited, is_variable};
+use crate::providers::surroundings::{inherited, is_variable};
 use crate::util::process::EVENTS_FD;
 
 /// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.

@@ -21,8 +21,9 @@ use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
+use crate::config::transport;
 use crate::model::{Place as Spot, Problem, ToolDefinition};
-use crate::net::address::{is_link_local, is_loopback, literal};
+use crate::net::address::{is_link_local, literal};
 use crate::providers::properties::Properties;
 use crate::util::units;
 
@@ -47,6 +48,7 @@ pub(super) const KEYS: &[&str] = &[
     "max_response_bytes",
     "retry",
     "allow_link_local",
+    "insecure",
 ];
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -242,7 +244,6 @@ impl<'a> Draft<'a> {
             || headers.iter().any(|(name, template)| {
                 names_secret(name.as_str()) || template.secrets().next().is_some()
             });
-        self.check_transport(&target, authorized);
         let mut hands_out: BTreeSet<(String, String)> = BTreeSet::new();
         for (name, template) in headers.iter().chain(&auth) {
             let place = format!("the header {name}");
@@ -256,6 +257,8 @@ impl<'a> Draft<'a> {
         for secret in target.path_secrets() {
             hands_out.insert((secret.to_owned(), "the URL or the body".to_owned()));
         }
+        let secret = |(name, _): &(String, String)| names_secret(name);
+        self.check_transport(&target, authorized || hands_out.iter().any(secret));
         Some(Entry {
             hands_out,
             method,
@@ -555,15 +558,14 @@ impl<'a> Draft<'a> {
         definition.repeatable |= harmless || retry.is_explicit();
     }
 
+    /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.
     fn check_transport(&mut self, target: &Target, authorized: bool) {
-        let origin = target.origin();
-        if origin.scheme() == "http" && authorized && !is_loopback(origin) {
-            let place =
-                self.get("endpoint_url").map_or_else(|| self.spec.place.clone(), Node::place);
-            self.problems.push(
-                Problem::warning("credentials are sent unencrypted").hint("use https").at(place),
-            );
-        }
+        let origin = self.spec.definition.entry.as_deref();
+        let insecure = self.take(transport::insecure(&self.spec.entry, origin));
+        let place = self.get("endpoint_url").map_or_else(|| self.spec.place.clone(), Node::place);
+        let refused =
+            transport::unencrypted(target.origin(), authorized, insecure.unwrap_or_default());
+        self.problems.extend(refused.map(|problem| problem.at(place)));
     }
 
     fn response_path(&mut self) -> Option<String> {

@@ -248,7 +248,10 @@ pub(super) fn absent(part: &Part) -> Fault {
             let fault = Fault::usage(format!("the call has no {}", surrounding.name()));
             match surrounding {
                 Surrounding::Environment(key) => {
-                    fault.hint(format!("--context {key}=VALUE gives it"))
+                    let declared = format!("context_env: [{key}]");
+                    fault.hint(format!(
+                        "--context {key}=VALUE gives it to an entry with '{declared}'"
+                    ))
                 }
                 _ => fault,
             }

@@ -12,7 +12,7 @@ use crate::mcp::auth::{Algorithm, Grant, OAuth, Proof, Settings};
 use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::tracer::Tracer;
 use crate::model::{Browser, Fault, LoginReport};
-use crate::net::address::{is_near, show};
+use crate::net::address::{is_loopback, show};
 use crate::provider::{Login, permit};
 
 /// The credentials of one server.
@@ -26,13 +26,14 @@ pub(super) struct Access {
 impl Access {
     /// The credentials by what the entry says.
     pub(super) fn of(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Self {
-        let Endpoint::Http { url, auth, .. } = &spec.endpoint else {
+        let Endpoint::Http { url, auth, insecure, .. } = &spec.endpoint else {
             return Self { credentials: credentials::none(), login: None };
         };
         let mut settings = Settings::new(&spec.name, url.clone());
         settings.vault = Arc::clone(&setup.logins);
         settings.learn = Arc::clone(&setup.learn);
         settings.insecure = setup.insecure;
+        settings.named_by_user = spec.origin.project().is_none();
         settings.tracer = tracer.clone();
         let mut take = |asks: &OAuthAsks, grant: Grant| {
             settings.scopes.clone_from(&asks.scopes);
@@ -46,7 +47,7 @@ impl Access {
                 return Self { credentials: credentials::bearer(token.clone()), login: None };
             }
             // A token must not cross a network in the clear because somebody once logged in.
-            AuthSpec::Unset if url.scheme() == "http" && !is_near(url) && !setup.insecure => {
+            AuthSpec::Unset if url.scheme() == "http" && !is_loopback(url) && !insecure => {
                 return Self { credentials: credentials::none(), login: None };
             }
             AuthSpec::Unset => settings.required = false,
@@ -92,14 +93,13 @@ impl Login for McpProvider {
         permit(&self.spec.seal).map_err(named)?;
         let logging_in = async {
             let login = self.login_of()?;
-            if let Endpoint::Http { url, .. } = &self.spec.endpoint
+            if let Endpoint::Http { url, insecure: false, .. } = &self.spec.endpoint
                 && url.scheme() == "http"
-                && !is_near(url)
-                && !self.setup.insecure
+                && !is_loopback(url)
             {
                 let place = show(url);
                 return Err(Fault::denied(format!("a token would travel unencrypted to {place}"))
-                    .hint("use https, or --insecure for one run"));
+                    .hint("use https, or 'insecure: true' in your own configuration directory"));
             }
             login.login(browser, scopes).await
         };

@@ -170,13 +170,14 @@ fn way(
             });
             Ok(Way { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, socket, transport, headers, .. } => {
+        Endpoint::Http { url, socket, transport, headers, insecure, .. } => {
             let target = HttpTarget {
                 url: url.clone(),
                 socket: socket.clone(),
                 headers: headers.clone(),
                 credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
+                unencrypted: *insecure,
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
             };

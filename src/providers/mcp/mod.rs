@@ -213,6 +213,8 @@ impl McpProvider {
             tool.max_total = self.spec.max_total;
             tool.retries = self.spec.retries;
             tool.requires_approval = self.spec.requires_approval;
+            tool.entry = Some(Arc::clone(&self.spec.origin));
+            tool.context_env = Arc::clone(&self.spec.context_env);
             self.apply_declaration(tool);
         }
         let listed = Listed { version, listing: Arc::new(listing) };

@@ -33,11 +33,12 @@ const KEYS: &[&str] = &[
     "retry",
     "max_response_bytes",
     "allow_link_local",
+    "insecure",
 ];
 
 /// Those of them that hold for each operation as they do for an entry of the kind `http`.
-const SHARED: [&str; 6] =
-    ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local"];
+const SHARED: [&str; 7] =
+    ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local", "insecure"];
 
 /// The row of the registry of kinds.
 pub fn kind() -> Kind {

@@ -93,9 +93,10 @@ pub(super) fn read(
     let has_schema =
         schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
     let root = root(entry, &spec.base_dir);
-    let sealed = spec.seal.manifest().map(|files| {
-        SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env)
-    });
+    let sealed = spec
+        .seal
+        .manifest()
+        .map(|files| SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env));
     Ok(Entry {
         module,
         target,

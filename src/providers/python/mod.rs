@@ -27,8 +27,8 @@ mod workers;
 
 use std::path::Path;
 
-use crate::config::consent::{Effect, ProgramEffect, Site};
 use self::code::code_files;
+use crate::config::consent::{Effect, ProgramEffect, Site};
 use crate::config::node::Node;
 use crate::config::spec::{Claim, KindWords};
 use crate::provider::Kind;

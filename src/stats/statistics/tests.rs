@@ -292,6 +292,22 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
 }
 
 #[test]
+fn what_is_older_than_it_is_kept_for_is_let_go_and_the_rest_stays() {
+    let room = Room::new();
+    room.call("old", 100 * DAY, "ok", 5);
+    room.call("new", 80 * DAY, "ok", 5);
+    // Whoever comes first cannot know whether the clock is right.
+    assert_eq!(calls(&room.read().0), 2);
+    let (summary, notes) = room.read();
+    let tools: Vec<&str> = summary.tools.iter().map(|usage| &*usage.tool.name).collect();
+    assert_eq!((tools, notes.len()), (vec!["new"], 0));
+    let db = Connection::open(room.store()).unwrap();
+    let left: i64 =
+        db.query_row("SELECT count(DISTINCT tool) FROM grain", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 1, "what is not read any more is removed");
+}
+
+#[test]
 fn a_damaged_store_is_moved_away_and_told_once() {
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 4] = [

@@ -82,6 +82,24 @@ fn what_is_old_or_too_much_goes_and_nothing_else() {
 }
 
 #[test]
+fn a_file_goes_for_its_age_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let keep = Keep { segment: 8, ..Keep::for_age(Duration::from_hours(24)) };
+    let aged = |name: &str, hours: u64| {
+        let path = root.path().join(name);
+        std::fs::write(&path, "1\n").unwrap();
+        let then = std::time::UNIX_EPOCH + NOW.saturating_sub(Duration::from_hours(hours));
+        std::fs::File::options().append(true).open(&path).unwrap().set_modified(then).unwrap();
+        path
+    };
+    let (old, young) =
+        (aged("log-20200101T000000Z.jsonl", 25), aged("log-20200102T000000Z.jsonl", 23));
+    Segments::new(here(&root), false, keep).append(NOW, "\"a line\"").unwrap();
+    assert!(!old.exists());
+    assert!(young.exists());
+}
+
+#[test]
 fn no_line_is_lost_while_many_set_files_aside() {
     let root = tempfile::tempdir().unwrap();
     let location = here(&root);

@@ -39,6 +39,9 @@ pub struct BenchArgs {
     /// Call even what asks before it runs, or says that it is not read-only
     #[arg(long)]
     pub allow_writes: bool,
+    /// As --allow-writes, and approve the calls that the tool makes without being asked
+    #[arg(long)]
+    pub yes_nested: bool,
     /// Send the arguments as they are
     #[arg(long)]
     pub no_validate: bool,

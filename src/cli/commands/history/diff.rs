@@ -31,6 +31,9 @@ pub struct DiffArgs {
     /// Approve the call of --replay without being asked
     #[arg(short, long, requires = "replay")]
     pub yes: bool,
+    /// Approve the call of --replay, and the calls it makes, without being asked
+    #[arg(long, requires = "replay")]
+    pub yes_nested: bool,
 }
 
 /// Runs the command.
@@ -44,7 +47,11 @@ pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
         Side::of(&super::entry(other, context)?)
     } else {
         let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
-        let request = CallRequest { assume_yes: args.yes, ..request };
+        let request = CallRequest {
+            assume_yes: args.yes || args.yes_nested,
+            assume_yes_nested: args.yes_nested,
+            ..request
+        };
         self::now(&assembly.host.call(request).await?)
     };
     let then = Side::of(&entry);

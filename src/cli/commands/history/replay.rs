@@ -34,6 +34,9 @@ pub struct ReplayArgs {
     /// Approve the call without being asked
     #[arg(short, long)]
     pub yes: bool,
+    /// Approve the call, and the calls it makes, without being asked
+    #[arg(long)]
+    pub yes_nested: bool,
     /// Show what would be sent or started, and do nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -51,10 +54,16 @@ pub(super) async fn run(args: &ReplayArgs, context: &Context) -> Outcome {
         name: entry.tool.clone(),
         timeout: args.timeout,
         yes: args.yes,
+        yes_nested: args.yes_nested,
         dry_run: args.dry_run,
         ..CallArgs::default()
     };
-    let request = CallRequest { timeout: args.timeout, assume_yes: args.yes, ..request };
+    let request = CallRequest {
+        timeout: args.timeout,
+        assume_yes: args.yes || args.yes_nested,
+        assume_yes_nested: args.yes_nested,
+        ..request
+    };
     call::perform(&args, context, format, &assembly, request).await
 }
 

@@ -12,11 +12,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::redact::Redactor;
+use crate::config::secrets::names_secret;
 use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Fault;
-use crate::net::address::{is_near, show};
+use crate::net::address::{is_loopback, show};
 
 /// Header names that belong to the protocol or to HTTP itself (`mcp-*` are refused besides).
 const RESERVED: [&str; 9] = [
@@ -42,8 +43,10 @@ pub struct HttpTarget {
     pub headers: Vec<(String, SecretString)>,
     /// What goes into `Authorization`, unless the headers have one.
     pub credentials: Arc<dyn Credentials>,
-    /// Certificates are not checked, and secrets may travel over plain HTTP. Never from a file.
+    /// Certificates are not checked. Never from a file.
     pub insecure: bool,
+    /// Credentials may travel over plain HTTP to another machine (`insecure: true` of the entry).
+    pub unencrypted: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
     /// Is told what crosses the wire.
@@ -113,6 +116,7 @@ impl HttpTarget {
             headers: Vec::new(),
             credentials: credentials::none(),
             insecure: false,
+            unencrypted: false,
             limits: HttpLimits::default(),
             tracer: Tracer::off(),
         }
@@ -125,14 +129,14 @@ impl HttpTarget {
         }
         let (headers, secrets) = self.headers()?;
         let mut warning = None;
-        if self.url.scheme() == "http" && !is_near(&self.url) {
+        if self.url.scheme() == "http" && !is_loopback(&self.url) {
             let place = show(&self.url);
-            if (headers.contains_key(AUTHORIZATION) || self.credentials.always()) && !self.insecure
-            {
+            let secret = headers.keys().any(|name| names_secret(name.as_str()));
+            if (secret || self.credentials.always()) && !self.unencrypted {
                 return Err(Fault::denied(format!(
                     "credentials would travel unencrypted to {place}"
                 ))
-                .hint("use https, or --insecure for one run"));
+                .hint("use https, or 'insecure: true' in your own configuration directory"));
             }
             warning =
                 Some(format!("{place} is plain http: anyone on the way can read and change it"));
@@ -217,20 +221,24 @@ mod tests {
     }
 
     #[test]
-    fn credentials_travel_encrypted_or_stay_near() {
-        let with_token = |url: &str, insecure: bool| {
+    fn credentials_travel_encrypted_or_stay_on_this_machine() {
+        let with_token = |url: &str, unencrypted: bool| {
             let mut target = target(url);
             target.credentials = credentials::bearer(SecretString::from("token"));
-            target.insecure = insecure;
+            target.unencrypted = unencrypted;
+            // Taking any certificate says nothing about having none.
+            target.insecure = true;
             target.check().err().map(|fault| fault.kind())
         };
         assert_eq!(with_token("http://mcp.example.com/", false), Some(FaultKind::Denied));
         assert_eq!(with_token("http://8.8.8.8/", false), Some(FaultKind::Denied));
-        for near in
-            ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/", "http://10.0.0.1/"]
-        {
-            assert_eq!(with_token(near, false), None, "{near}");
+        assert_eq!(with_token("http://10.0.0.1/", false), Some(FaultKind::Denied));
+        for here in ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/"] {
+            assert_eq!(with_token(here, false), None, "{here}");
         }
+        let mut key = target("http://mcp.example.com/");
+        key.headers = vec![("X-Api-Key".to_owned(), SecretString::from("k"))];
+        assert_eq!(key.check().err().map(|fault| fault.kind()), Some(FaultKind::Denied));
         assert_eq!(with_token("https://mcp.example.com/", false), None);
         assert_eq!(with_token("http://mcp.example.com/", true), None);
     }

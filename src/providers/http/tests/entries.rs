@@ -48,7 +48,7 @@ fn everything_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn doubts_leave_an_entry_in_service() {
-    let keys = "endpoint_url: http://api.example.com/{a}\n\
+    let keys = "endpoint_url: https://api.example.com/{a}\n\
                 method: GET\n\
                 auth: { token: \"${API_TOKEN}\", tokn: x }\n\
                 body: { b: \"{a}\" }\n\
@@ -57,7 +57,6 @@ fn doubts_leave_an_entry_in_service() {
     5:36 warning: unknown key 'tokn' (did you mean 'token'?)
     3:19 warning: calls without 'a' will be refused (make it required, or give it a default)
     4:13 warning: many servers ignore the body of a GET (leave 'method' out for POST, or place arguments in the query)
-    3:19 warning: credentials are sent unencrypted (use https)
     ");
 }
 

@@ -10,8 +10,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::manifest_of;
-use crate::config::environment::FixedEnvironment;
 use crate::config::consent::Site;
+use crate::config::environment::FixedEnvironment;
 use crate::config::spec::ToolSpec;
 use crate::model::{Fault, FaultKind, Problem};
 use crate::providers::bench::Bench;

@@ -26,7 +26,7 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
     let spec = ServerSpec {
         name: "srv".to_owned(),
         description: None,
-        endpoint: Endpoint::Http { url, socket: None, transport, headers, auth },
+        endpoint: Endpoint::Http { url, socket: None, transport, headers, auth, insecure: false },
         protocol: ProtocolChoice::Legacy,
         timeout: None,
         max_total: None,
@@ -41,6 +41,8 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        context_env: Arc::default(),
+        origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
         place: Place { file: Arc::new("mcp.yaml".into()), line: 1, column: 1, text: Arc::from("") },
         seal: Seal::default(),
     };

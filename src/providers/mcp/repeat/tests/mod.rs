@@ -52,6 +52,8 @@ fn spec(calls: &str) -> ServerSpec {
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        context_env: Arc::default(),
+        origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
         place: Place { file: Arc::new("mcp.yaml".into()), line: 1, column: 1, text: Arc::from("") },
         seal: Seal::default(),
     }

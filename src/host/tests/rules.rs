@@ -1,0 +1,132 @@
+//! Rules that hold for every call, whoever makes it and however much is approved beforehand.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::rule;
+use crate::audit::Masker;
+use crate::config::spec::PolicyAction;
+use crate::host::fake::{Book, Fake, call, host, internal, variables};
+use crate::host::recorder::RecordError;
+use crate::host::repeat::TargetRequest;
+use crate::host::request::CallRequest;
+use crate::model::{FaultKind, JsonObject, ToolDefinition, ToolName, ToolResult};
+
+#[tokio::test]
+async fn a_denied_call_does_not_run_although_its_entry_asks_and_somebody_says_yes() {
+    let mut tool = internal(ToolName::plain("danger"), 1);
+    tool.requires_approval = true;
+    let fake = Arc::new(Fake::local(vec![tool]));
+    let host = host(&[&fake]).policy(rule("dan*", PolicyAction::Deny)).build();
+    let yes = CallRequest { assume_yes: true, assume_yes_nested: true, ..call("danger") };
+    assert_eq!(host.call(yes).await.err().map(|fault| fault.kind()), Some(FaultKind::Denied));
+    let mut many = TargetRequest::new("danger");
+    many.allow_writes = true;
+    assert_eq!(host.target(&many).await.err().map(|f| f.kind()), Some(FaultKind::Denied));
+    assert_eq!(fake.called(), 0);
+}
+
+#[tokio::test]
+async fn what_writes_is_not_called_many_times_unless_that_is_allowed() {
+    let of = |change: fn(&mut ToolDefinition)| {
+        let mut tool = internal(ToolName::plain("danger"), 1);
+        change(&mut tool);
+        host(&[&Arc::new(Fake::local(vec![tool]))]).build()
+    };
+    let writing: [fn(&mut ToolDefinition); 3] = [
+        |tool| tool.annotations.read_only = Some(false),
+        |tool| tool.annotations.destructive = Some(true),
+        |tool| tool.requires_approval = true,
+    ];
+    for change in writing {
+        let fault = of(change).target(&TargetRequest::new("danger")).await.err().unwrap();
+        assert_eq!(fault.kind(), FaultKind::Denied);
+        assert_eq!(fault.hint_text(), Some("--allow-writes does it all the same"));
+        let mut allowed = TargetRequest::new("danger");
+        allowed.allow_writes = true;
+        assert!(of(change).target(&allowed).await.is_ok());
+    }
+    assert!(of(|_| ()).target(&TargetRequest::new("danger")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_call_sets_only_the_variables_that_the_entry_declares() {
+    let mut tool = internal(ToolName::plain("danger"), 1);
+    tool.context_env = Arc::new(["TICKET".to_owned(), "PYTHONUSERBASE".to_owned()]);
+    let fake = Fake::local(vec![tool])
+        .answering(|context, _| async move { Ok(ToolResult::json(json!(context.environment))) });
+    let fake = Arc::new(fake);
+    // What holds for many calls reaches those that declare it.
+    let standing = variables(&[("TICKET", "0"), ("OTHER", "x"), ("LD_PRELOAD", "x")]);
+    let host = host(&[&fake]).environment(standing).build();
+    let with =
+        |name: &str| CallRequest { environment: variables(&[(name, "1")]), ..call("danger") };
+    for (name, told) in [
+        ("OTHER", "context_env: [OTHER]"),
+        ("PYTHONUSERBASE", "decides which code runs"),
+        ("BASH_FUNC_ls%%", "decides which code runs"),
+        ("HTTPS_PROXY", "decides which code runs"),
+    ] {
+        for fault in [
+            host.call(with(name)).await.err().unwrap(),
+            host.preview(&with(name)).await.err().unwrap(),
+        ] {
+            assert_eq!(fault.kind().exit_code(), 2, "{name}");
+            assert!(fault.hint_text().unwrap().contains(told), "{name}: {fault:?}");
+        }
+        let mut many = TargetRequest::new("danger");
+        many.environment = variables(&[(name, "1")]);
+        assert_eq!(host.target(&many).await.err().unwrap().kind().exit_code(), 2);
+    }
+    assert_eq!(fake.called(), 0);
+    let seen = |name: &'static str| {
+        let called = host.call(with(name));
+        async move { called.await.unwrap().result.unwrap().structured.unwrap() }
+    };
+    assert_eq!(seen("TICKET").await, json!({ "TICKET": "1" }));
+    assert_eq!(seen("TOOLHOST_X").await, json!({ "TICKET": "0", "TOOLHOST_X": "1" }));
+}
+
+#[tokio::test]
+async fn what_a_server_tells_models_is_shown_without_secrets() {
+    let mut server = Fake::server("s", &["echo"]);
+    server.instructions = Some("Use the key hunter22.".to_owned());
+    let host = host(&[&Arc::new(server)]).masker(Masker::new([("KEY", "hunter22")])).build();
+    let expected = Some("Use the key ‹secret:KEY›.");
+    assert_eq!(host.servers()[0].instructions.as_deref(), expected);
+    let checked = host.check_servers(&["s".to_owned()]).await;
+    assert_eq!(checked[0].instructions.as_deref(), expected);
+    let restarted = host.restart_server("s").await.unwrap();
+    assert_eq!(restarted.instructions.as_deref(), expected);
+}
+
+#[tokio::test]
+async fn an_outcome_that_was_lost_is_told_where_a_record_is_required() {
+    let tools = || Arc::new(Fake::local(vec![internal(ToolName::plain("t"), 1)]));
+    let lost = || Book { lost: Some(RecordError::Lost("disk full".into())), ..Book::default() };
+    let required = host(&[&tools()]).recorder(Arc::new(lost())).require_record(true).build();
+    let outcome = required.call(call("t")).await.unwrap();
+    let fault = outcome.fault().unwrap();
+    assert_eq!((fault.kind(), fault.message()), (FaultKind::Internal, "not recorded: disk full"));
+    // The answer came and is not taken back.
+    assert!(outcome.result.as_ref().unwrap().success);
+    let open = host(&[&tools()]).recorder(Arc::new(lost())).build();
+    let outcome = open.call(call("t")).await.unwrap();
+    assert!(outcome.fault().is_none());
+    assert_eq!(outcome.result.unwrap().warnings, ["not recorded: disk full"]);
+}
+
+#[tokio::test]
+async fn a_run_of_calls_whose_outcome_was_lost_has_failed_where_a_record_is_required() {
+    for required in [true, false] {
+        let tools = Arc::new(Fake::local(vec![internal(ToolName::plain("t"), 1)]));
+        let book = Book { lost: Some(RecordError::Lost("disk full".into())), ..Book::default() };
+        let host = host(&[&tools]).recorder(Arc::new(book)).require_record(required).build();
+        let target = host.target(&TargetRequest::new("t")).await.unwrap();
+        let record = target.record(&JsonObject::new(), "2 calls").unwrap();
+        let (warnings, lost) = record.close(2, 2, 0);
+        assert_eq!(warnings, ["not recorded: disk full"]);
+        assert_eq!(lost.map(|fault| fault.kind()), required.then_some(FaultKind::Internal));
+    }
+}

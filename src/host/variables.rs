@@ -1,0 +1,35 @@
+//! Which variables of a call reach its tool.
+//!
+//! Owns: that a call sets only what the entry of its tool declares. Variables that hold for many
+//! calls (of a session, of the host, of the call around a nested one) reach the tools that declare
+//! them; a call that names one itself is told when its tool does not take it.
+
+use std::collections::BTreeMap;
+
+use crate::config::variables::{call_may_set, decides_code};
+use crate::model::{Fault, ToolDefinition};
+
+/// Checks the variables that a call names itself.
+///
+/// # Errors
+/// A usage fault for the first one that the entry does not declare; it says how to declare it.
+pub(super) fn check(
+    environment: &BTreeMap<String, String>,
+    tool: &ToolDefinition,
+) -> Result<(), Fault> {
+    let refused = environment.keys().find(|name| !call_may_set(name, &tool.context_env));
+    let Some(name) = refused else { return Ok(()) };
+    let fault = Fault::usage(format!("'{name}' cannot be set by a call of '{}'", tool.name));
+    Err(if decides_code(name) {
+        fault.hint("it decides which code runs: set it under 'env' in the entry")
+    } else {
+        fault.hint(format!(
+            "declare it in the entry: 'context_env: [{name}]'; --context {name}:=JSON is metadata"
+        ))
+    })
+}
+
+/// Leaves out what the entry of the tool does not declare.
+pub(super) fn retain(environment: &mut BTreeMap<String, String>, tool: &ToolDefinition) {
+    environment.retain(|name, _| call_may_set(name, &tool.context_env));
+}

@@ -1,0 +1,61 @@
+//! Whose entry of a configuration file it is.
+//!
+//! Owns: the layers of files and the identity of an entry. The user's rules, pins and logins hold
+//! for an identity and not for a name, because any file may use any name.
+
+use std::path::{Path, PathBuf};
+
+/// How a file was found; decides trust and which settings it may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Named with `--tools` or `--mcp`.
+    Flag,
+    /// Named with `TOOLHOST_TOOLS` or `TOOLHOST_MCP`.
+    Variable,
+    /// Found upwards from the working directory.
+    Project,
+    /// In the user's configuration directory.
+    User,
+    /// Built into the binary.
+    Embedded,
+}
+
+impl Layer {
+    /// The word used in files of pins and in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Variable => "variable",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Embedded => "embedded",
+        }
+    }
+}
+
+/// The identity of an entry: where it is declared, and what it says it starts or contacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryOrigin {
+    /// The layer of its file.
+    pub layer: Layer,
+    /// The root of the project for a project's entry, links resolved; otherwise the directory of
+    /// its file.
+    pub directory: PathBuf,
+    /// The command line, the address or the function, as the file writes it: with references
+    /// instead of their values.
+    pub written: String,
+}
+
+impl EntryOrigin {
+    /// One of this layer and directory that says nothing else.
+    #[cfg(test)]
+    pub(crate) fn of(layer: Layer, directory: &str) -> std::sync::Arc<Self> {
+        let (directory, written) = (directory.into(), String::new());
+        std::sync::Arc::new(Self { layer, directory, written })
+    }
+
+    /// The root of the project whose file declares the entry; `None` for every other layer.
+    pub fn project(&self) -> Option<&Path> {
+        (self.layer == Layer::Project).then_some(&*self.directory)
+    }
+}
