@@ -1,8 +1,9 @@
 //! `${VAR}` and `~` in the places where they mean something.
 //!
 //! Owns: the syntax of references and where each is allowed. A value is expanded once and never
-//! again: what a variable holds is never looked at. Never does: write an expanded value into a
-//! message.
+//! again: what a variable holds is never looked at. Every value that is put in is recorded in the
+//! [`ExpandedValues`] that an expander cannot be made without. Never does: write an expanded value
+//! into a message.
 //!
 //! | form | means |
 //! |---|---|
@@ -17,6 +18,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::environment::Environment;
+use super::expanded::ExpandedValues;
 use super::node::{Node, NodeValue};
 use super::read::reason;
 use crate::model::Problem;
@@ -47,13 +49,22 @@ pub fn allowed_in(key: &str) -> Option<Allowed> {
 /// What expanding needs to know about the surroundings of a value.
 #[derive(Clone, Copy)]
 pub struct Expander<'a> {
-    /// Variables and directories.
-    pub environment: &'a dyn Environment,
-    /// The directory of the file, for `${file:…}`.
-    pub base_dir: &'a Path,
+    environment: &'a dyn Environment,
+    base_dir: &'a Path,
+    expanded: &'a ExpandedValues,
 }
 
-impl Expander<'_> {
+impl<'a> Expander<'a> {
+    /// Expands with these variables and directories; `base_dir` is the directory of the file, for
+    /// `${file:…}`. Whatever is put in is recorded in `expanded`.
+    pub fn new(
+        environment: &'a dyn Environment,
+        base_dir: &'a Path,
+        expanded: &'a ExpandedValues,
+    ) -> Self {
+        Self { environment, base_dir, expanded }
+    }
+
     /// Expands the values of a mapping in place, under the keys of the common list and those in
     /// `more`. All problems are appended, so that an entry names all its missing variables at once.
     pub fn entry(&self, entry: &mut Node, more: &[&str], problems: &mut Vec<Problem>) {
@@ -170,7 +181,7 @@ impl Expander<'_> {
         }
         let value = match name {
             "TOOLHOST" => self.environment.executable().map(|p| p.to_string_lossy().into_owned()),
-            _ => self.environment.var(name),
+            _ => self.environment.expand(name, self.expanded),
         };
         match (value, default) {
             (Some(value), None) => out.push_str(&value),
@@ -190,9 +201,9 @@ impl Expander<'_> {
         Ok(())
     }
 
-    fn file(&self, path: &str) -> Result<String, Wrong> {
+    fn file(&self, written: &str) -> Result<String, Wrong> {
         let mut expanded = String::new();
-        let rest = self.tilde(path, &mut expanded)?;
+        let rest = self.tilde(written, &mut expanded)?;
         expanded.push_str(rest);
         let path = self.base_dir.join(expanded);
         let shown = path.display();
@@ -209,7 +220,9 @@ impl Expander<'_> {
             return Err(Wrong::new(format!("{shown} is larger than 64 KiB")));
         }
         let content = content.strip_suffix('\n').unwrap_or(&content);
-        Ok(content.strip_suffix('\r').unwrap_or(content).to_owned())
+        let content = content.strip_suffix('\r').unwrap_or(content).to_owned();
+        self.expanded.file(written, &content);
+        Ok(content)
     }
 }
 
@@ -314,7 +327,8 @@ mod tests {
             root: Some("/r".into()),
             ..FixedEnvironment::default()
         };
-        Expander { environment: &environment, base_dir: Path::new("/nowhere") }.text(text, allowed)
+        let expanded = ExpandedValues::default();
+        Expander::new(&environment, Path::new("/nowhere"), &expanded).text(text, allowed)
     }
 
     #[test]
@@ -356,7 +370,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("token"), "t0p ${A}\n").unwrap();
         let environment = FixedEnvironment::default();
-        let expander = Expander { environment: &environment, base_dir: dir.path() };
+        let expanded = ExpandedValues::default();
+        let expander = Expander::new(&environment, dir.path(), &expanded);
         let text = expander.text("Bearer ${file:token}", Allowed::Secrets);
         assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
     }

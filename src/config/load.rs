@@ -161,6 +161,7 @@ impl Loader<'_> {
                 self.environment,
             )),
             written_defaults: None,
+            expanded: self.gathered.configuration.expanded.clone(),
         }
     }
 
@@ -178,7 +179,7 @@ impl Loader<'_> {
         file.written_defaults.clone_from(&file.defaults);
         if let Some(defaults) = &mut file.defaults {
             let expander =
-                super::expand::Expander { environment: self.environment, base_dir: &file.base_dir };
+                super::expand::Expander::new(self.environment, &file.base_dir, &file.expanded);
             let problems = &mut self.gathered.configuration.problems;
             expander.entry(defaults, &[], problems);
         }

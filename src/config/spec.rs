@@ -11,6 +11,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::environment::Environment;
+use super::expanded::ExpandedValues;
 use super::node::Node;
 use super::sandbox::SandboxSpec;
 use crate::model::{Place, Problem, ToolDefinition};
@@ -42,6 +43,8 @@ pub struct Configuration {
     pub files: Vec<LoadedFile>,
     /// Where files were looked for.
     pub searched: Vec<PathBuf>,
+    /// Every value that a reference was replaced by, also those expanded while a tool is used.
+    pub expanded: ExpandedValues,
 }
 
 /// One file that was read.

@@ -189,7 +189,8 @@ fn bearer(node: &Node, file: &FileContext<'_>) -> Result<(SecretString, Option<S
             .hint("put the token into a variable and name that")
             .at(named.place()));
     }
-    match file.environment.var(variable).filter(|value| !value.trim().is_empty()) {
+    match file.environment.expand(variable, &file.expanded).filter(|value| !value.trim().is_empty())
+    {
         Some(token) => Ok((SecretString::from(token.trim().to_owned()), Some(variable.to_owned()))),
         None => Err(Problem::error(format!(
             "in 'auth.token_env_var': the variable {variable} is not set"

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use super::expand::Expander;
+use super::expanded::ExpandedValues;
 use super::keys::{self, KeyWord};
 use super::node::{Key, Node};
 use super::parse::Duplicate;
@@ -46,11 +47,13 @@ pub(super) struct FileContext<'a> {
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// The defaults before variables were filled in.
     pub written_defaults: Option<Node>,
+    /// Where every value that is expanded is recorded.
+    pub expanded: ExpandedValues,
 }
 
 impl FileContext<'_> {
     pub fn expander(&self) -> Expander<'_> {
-        Expander { environment: self.environment, base_dir: &self.base_dir }
+        Expander::new(self.environment, &self.base_dir, &self.expanded)
     }
 }
 

@@ -373,6 +373,7 @@ mod tests {
     use super::*;
     use crate::config::environment::FixedEnvironment;
     use crate::config::expand::Expander;
+    use crate::config::expanded::ExpandedValues;
     use crate::model::JsonObject;
 
     fn read(text: &str, base: Option<&str>) -> Result<Target, String> {
@@ -382,7 +383,8 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Expander { environment: &environment, base_dir: Path::new("/") };
+        let expanded = ExpandedValues::default();
+        let expander = Expander::new(&environment, Path::new("/"), &expanded);
         let template = Reader { expander, all_secret: false }.read(text).unwrap();
         Target::read(template, base).map_err(|wrong| wrong.message)
     }

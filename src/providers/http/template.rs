@@ -304,6 +304,7 @@ mod tests {
 
     use super::*;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::expanded::ExpandedValues;
 
     fn read(text: &str) -> Result<Template, String> {
         let environment = FixedEnvironment {
@@ -312,7 +313,8 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Expander { environment: &environment, base_dir: Path::new("/") };
+        let expanded = ExpandedValues::default();
+        let expander = Expander::new(&environment, Path::new("/"), &expanded);
         Reader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
     }
 
