@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::audit::{self, AuditLog, Masker};
+use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
-use crate::config::load::load;
 use crate::config::spec::{
     Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
     ToolSpec,
@@ -88,6 +88,8 @@ pub struct Assembly {
     pub host: Arc<ToolHost>,
     /// What was loaded.
     pub configuration: Configuration,
+    /// Takes values that must not be shown out of whatever is written.
+    pub masker: Masker,
 }
 
 /// The registry of kinds of internal tools.
@@ -123,6 +125,14 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
     (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
+/// Reads the configuration alone, and what takes its values out of whatever is written.
+pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configuration, Masker) {
+    let mut configuration = config::load::load(request, &kind_words(), environment);
+    let masker = secrets::masker(&configuration, environment);
+    secrets::hide(&mut configuration, &masker);
+    (configuration, masker)
+}
+
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
@@ -132,27 +142,29 @@ pub fn assemble(
     environment: &Arc<dyn Environment>,
     front_end: FrontEnd,
 ) -> Result<Assembly, Fault> {
-    let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
+    let (mut configuration, masker) = load(&options.files, environment.as_ref());
     stand_ins::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
     let watch = ListWatch::default();
-    let masker = secrets::masker(&configuration, environment.as_ref());
-    let pins = pins::load(&configuration, environment.as_ref(), &masker)?;
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)
+        .map_err(|fault| masker.fault(fault))?;
     let events = watch.sink(masker.events(front_end.events.clone()));
     let traffic = masker.traffic(front_end.traffic.clone());
     let questions = Arc::new(Questions::new(front_end.inbox, masker.clone()));
     let inbox: Arc<dyn Inbox> = Arc::clone(&questions) as _;
     let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
+    let internal = internal_providers(&mut configuration, options.insecure, environment, &events);
+    secrets::hide(&mut configuration, &masker);
     let host = ToolHostBuilder::default()
-        .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
+        .providers(internal)
         .providers(servers(&configuration, options, environment, &front_end, &masker))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
-        .masker(masker)
+        .masker(masker.clone())
         .pins(pins)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
@@ -164,7 +176,7 @@ pub fn assemble(
         .events(events)
         .watch(watch)
         .build();
-    Ok(Assembly { host, configuration })
+    Ok(Assembly { host, configuration, masker })
 }
 
 /// Ends everything: the providers, and then whatever their children left behind.
@@ -183,6 +195,7 @@ fn internal_providers(
 ) -> Vec<Arc<dyn ToolProvider>> {
     let context = KindContext {
         environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
         state_dir: environment.state_dir(),
         scopes: configuration.scopes.clone(),
         events: events.clone(),
@@ -222,6 +235,7 @@ fn servers(
     let masker = masker.clone();
     let setup = McpSetup {
         environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: front_end.events.clone(),
         inbox: Arc::clone(&front_end.inbox),

@@ -14,10 +14,10 @@ use super::progress::Progress;
 use super::prompt::{self, TerminalApprover, TerminalInbox};
 use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
+use crate::config::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Trust, TrustRequest};
 use crate::config::trust_store::TrustStore;
-use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::host::approval::Approval;
 use crate::host::request::Reach;
@@ -211,6 +211,7 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
+        self.door.hide(assembly.masker.clone());
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));
         drop(host);
@@ -241,14 +242,20 @@ impl Context {
 
     /// Reads the configuration alone.
     pub fn load(&self) -> Configuration {
-        config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
+        self.load_as(&self.load_request())
     }
 
     /// Reads the configuration alone, with every question of trust open that is not answered in
     /// the record.
     pub fn load_untrusting(&self) -> Configuration {
         let request = LoadRequest { trust_all: false, ..self.load_request() };
-        config::load(&request, &assembly::kind_words(), &*self.environment)
+        self.load_as(&request)
+    }
+
+    fn load_as(&self, request: &LoadRequest) -> Configuration {
+        let (configuration, masker) = assembly::load(request, &*self.environment);
+        self.door.hide(masker);
+        configuration
     }
 
     /// What to read.

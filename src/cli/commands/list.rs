@@ -95,7 +95,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     };
     let assembly = context.assemble(starts).await?;
     let query = query(args, context, &assembly.configuration)?;
-    let catalogue = assembly.host.catalogue(&reach).await;
+    let mut catalogue = assembly.host.catalogue(&reach).await;
+    let shown = assembly.host.shown(&catalogue.tools);
+    // JSON tells the fingerprints of what was really listed; nothing of it is cut.
+    let listed = std::mem::replace(&mut catalogue.tools, shown);
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
     let known: BTreeSet<&str> = owners.chain(servers).collect();
@@ -125,6 +128,9 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     }
     match format {
         Json | Yaml => {
+            let chosen: BTreeSet<_> = tools.iter().map(|tool| &tool.name).collect();
+            let tools: Vec<&ToolDefinition> =
+                listed.iter().map(Arc::as_ref).filter(|tool| chosen.contains(&tool.name)).collect();
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
             let value = views::catalogue::json(&tools, flagged.as_ref(), &catalogue, problems);
