@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use self::names::{hides, resolve};
 pub use self::names::{is_marked, names_secret};
-use self::search::Search;
+use self::search::SecretSearch;
 use crate::model::result::map_json;
 use crate::model::traffic::{Glance, Passed};
 use crate::model::{
@@ -28,21 +28,21 @@ use crate::model::{
 /// What stands for an argument that its schema or its name calls secret.
 pub const MASK: &str = "‹secret›";
 
-/// Known values shorter than this are not searched for: they would be found everywhere.
+/// KnownSecrets values shorter than this are not searched for: they would be found everywhere.
 pub const SHORTEST: usize = 4;
 
 /// Replaces secrets.
 ///
 /// Clones know the same values, also those that one of them learns later.
 #[derive(Clone, Default)]
-pub struct Masker(Arc<RwLock<Known>>);
+pub struct Masker(Arc<RwLock<KnownSecrets>>);
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// Pairs of what replaces a value and the value. Of equal values the first gives its mark.
     values: Vec<(String, String)>,
     /// Built when it is first needed, and again after another value was learned.
-    search: Option<Arc<Search>>,
+    search: Option<Arc<SecretSearch>>,
 }
 
 impl std::fmt::Debug for Masker {
@@ -87,12 +87,12 @@ impl Masker {
         }
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Known> {
+    fn known(&self) -> RwLockReadGuard<'_, KnownSecrets> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What to search with; `None` when no value is known.
-    fn search(&self) -> Option<Arc<Search>> {
+    fn search(&self) -> Option<Arc<SecretSearch>> {
         let known = self.known();
         if known.values.is_empty() || known.search.is_some() {
             return known.search.clone();
@@ -101,7 +101,7 @@ impl Masker {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let search = match &known.search {
             Some(search) => Arc::clone(search),
-            None => Arc::new(Search::new(&known.values)),
+            None => Arc::new(SecretSearch::new(&known.values)),
         };
         known.search = Some(Arc::clone(&search));
         Some(search)

@@ -20,10 +20,10 @@ type Listener = Box<dyn Fn(&str, &str) + Send + Sync>;
 ///
 /// Clones share what they know. There is no way to print a value out of it.
 #[derive(Clone, Default)]
-pub struct ExpandedValues(Arc<Mutex<Collected>>);
+pub struct ExpandedValues(Arc<Mutex<CollectedValues>>);
 
 #[derive(Default)]
-struct Collected {
+struct CollectedValues {
     /// Pairs of reference and value, in the order in which they were expanded.
     values: Vec<(String, String)>,
     listeners: Vec<Listener>,
@@ -78,7 +78,7 @@ impl ExpandedValues {
         self.collected().values.iter().any(|(_, value)| text.contains(value.as_str()))
     }
 
-    fn collected(&self) -> MutexGuard<'_, Collected> {
+    fn collected(&self) -> MutexGuard<'_, CollectedValues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

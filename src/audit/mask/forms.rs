@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::SHORTEST;
-use super::views::View;
+use super::views::UnescapedText;
 
 /// Lines of a value and parts of an address below this length are found everywhere.
 const SHORTEST_PART: usize = 8;
@@ -15,31 +15,32 @@ const SHORTEST_PATH: usize = 12;
 
 /// One form of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Form {
+pub(super) struct SecretForm {
     pub(super) text: String,
     /// Whether case matters: upper-case base64 is something else.
     pub(super) exact: bool,
 }
 
 /// Every form of a value, none of them shorter than [`SHORTEST`].
-pub(super) fn forms(value: &str) -> BTreeSet<Form> {
+pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
     let mut texts = BTreeSet::from([value.to_owned(), value.trim().to_owned()]);
     texts.extend(address_parts(value));
     // Programs undo escapes: `echo` of a shell does, and whoever reads a query.
-    let undone = [View::backslash(value.as_bytes()), View::percent(value.as_bytes())];
+    let undone =
+        [UnescapedText::backslash(value.as_bytes()), UnescapedText::percent(value.as_bytes())];
     let undone = undone.into_iter().flatten().filter_map(|view| String::from_utf8(view.bytes).ok());
     let undone: Vec<String> = undone.collect();
     // A line of a key is quoted as it is, or the whole key is encoded.
     let lines = undone.iter().map(String::as_str).chain([value]).flat_map(lines);
-    let lines = lines.flat_map(rewritten).map(|text| Form { text, exact: false });
-    let mut forms: BTreeSet<Form> = lines.collect();
+    let lines = lines.flat_map(rewritten).map(|text| SecretForm { text, exact: false });
+    let mut forms: BTreeSet<SecretForm> = lines.collect();
     texts.extend(undone);
     for text in &texts {
         for exact in encoded(text.as_bytes()) {
-            forms.insert(Form { text: exact, exact: true });
+            forms.insert(SecretForm { text: exact, exact: true });
         }
         for text in rewritten(text).into_iter().chain([hex(text)]) {
-            forms.insert(Form { text, exact: false });
+            forms.insert(SecretForm { text, exact: false });
         }
     }
     // What is left of a short value at an odd offset in base64 may be a letter or two.
@@ -108,7 +109,7 @@ fn is_common(host: &str) -> bool {
 
 /// Text without percent-encoding; what is no valid text stays as it is.
 fn percent_decoded(text: &str) -> String {
-    let Some(view) = View::percent(text.as_bytes()) else { return text.to_owned() };
+    let Some(view) = UnescapedText::percent(text.as_bytes()) else { return text.to_owned() };
     String::from_utf8(view.bytes).unwrap_or_else(|_| text.to_owned())
 }
 

@@ -9,7 +9,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
 
 use super::forms::forms;
-use super::views::{DEPTH, View};
+use super::views::{DEPTH, UnescapedText};
 use super::{MASK, SHORTEST};
 
 /// What stands where a text was cut, everywhere in this program.
@@ -23,10 +23,10 @@ const SEARCHED: usize = 12;
 const LONGEST_ESCAPE: usize = 6;
 
 /// All forms of all values, ready to be searched for.
-pub(super) struct Search {
+pub(super) struct SecretSearch {
     /// Finds how patterns begin; `None` when there are too many for any automaton.
     automaton: Option<AhoCorasick>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<SecretPattern>,
     marks: Vec<String>,
     /// Patterns by their first and by their last [`SHORTEST`] bytes, in lower case: for values of
     /// which a cut left only a part.
@@ -36,7 +36,7 @@ pub(super) struct Search {
     ellipsis: Finder<'static>,
 }
 
-struct Pattern {
+struct SecretPattern {
     text: Vec<u8>,
     /// Whether case matters.
     exact: bool,
@@ -46,19 +46,19 @@ struct Pattern {
 
 /// A piece of a text that has to go, and the number of the mark that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct SecretSpan {
     at: Range<usize>,
     mark: usize,
 }
 
 /// What was found before it was sorted out.
 #[derive(Default)]
-struct Hits {
-    secrets: Vec<Found>,
+struct SearchHits {
+    secrets: Vec<SecretSpan>,
     marks: Vec<Range<usize>>,
 }
 
-impl Search {
+impl SecretSearch {
     /// Searches for `values`, each with the mark that replaces it. Of a form that several values
     /// have, the first has it.
     pub(super) fn new(values: &[(String, String)]) -> Self {
@@ -71,9 +71,11 @@ impl Search {
             // A text may be masked twice, and `${NAME}` may hold what is a value elsewhere.
             known.entry((mark.clone().into_bytes(), true)).or_insert(None);
         }
-        let patterns: Vec<Pattern> =
-            known.into_iter().map(|((text, exact), mark)| Pattern { text, exact, mark }).collect();
-        let begin = |pattern: &Pattern| pattern.text.iter().copied().take(SEARCHED).collect();
+        let patterns: Vec<SecretPattern> = known
+            .into_iter()
+            .map(|((text, exact), mark)| SecretPattern { text, exact, mark })
+            .collect();
+        let begin = |pattern: &SecretPattern| pattern.text.iter().copied().take(SEARCHED).collect();
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
@@ -105,7 +107,7 @@ impl Search {
         }
         let mut out = Vec::with_capacity(text.len());
         let mut rest = 0;
-        for Found { at, mark } in found {
+        for SecretSpan { at, mark } in found {
             out.extend_from_slice(text.get(rest..at.start).unwrap_or_default());
             out.extend_from_slice(self.marks.get(mark).map_or(MASK, String::as_str).as_bytes());
             rest = at.end;
@@ -115,10 +117,10 @@ impl Search {
     }
 
     /// What has to go, in order and apart from each other.
-    fn find(&self, text: &[u8]) -> Vec<Found> {
-        let mut hits = Hits::default();
+    fn find(&self, text: &[u8]) -> Vec<SecretSpan> {
+        let mut hits = SearchHits::default();
         self.view(text, DEPTH, &|at| at, &mut hits);
-        let Hits { mut secrets, mut marks } = hits;
+        let SearchHits { mut secrets, mut marks } = hits;
         marks.sort_by_key(|mark| mark.start);
         secrets.retain(|found| {
             let before = marks.partition_point(|mark| mark.start <= found.at.start);
@@ -126,7 +128,7 @@ impl Search {
             !nearest.is_some_and(|mark| within(&found.at, mark))
         });
         secrets.sort_by(|a, b| a.at.start.cmp(&b.at.start).then_with(|| b.at.end.cmp(&a.at.end)));
-        let mut apart: Vec<Found> = Vec::new();
+        let mut apart: Vec<SecretSpan> = Vec::new();
         for found in secrets {
             match apart.last_mut() {
                 // The first of those that overlap gives its name to all.
@@ -139,7 +141,13 @@ impl Search {
         apart
     }
 
-    fn view(&self, text: &[u8], depth: usize, origin: &dyn Fn(usize) -> usize, hits: &mut Hits) {
+    fn view(
+        &self,
+        text: &[u8],
+        depth: usize,
+        origin: &dyn Fn(usize) -> usize,
+        hits: &mut SearchHits,
+    ) {
         let found = self.automaton.iter().flat_map(|all| all.find_overlapping_iter(text));
         for found in found {
             let Some(pattern) = self.patterns.get(found.pattern().as_usize()) else { continue };
@@ -150,7 +158,7 @@ impl Search {
             }
             let at = origin(found.start())..origin(end);
             match pattern.mark {
-                Some(mark) => hits.secrets.push(Found { at, mark }),
+                Some(mark) => hits.secrets.push(SecretSpan { at, mark }),
                 None => hits.marks.push(at),
             }
         }
@@ -164,13 +172,15 @@ impl Search {
             });
             for (at, mark) in ends.into_iter().chain(begins) {
                 let at = origin(at.start)..origin(at.end);
-                hits.secrets.push(Found { at, mark });
+                hits.secrets.push(SecretSpan { at, mark });
             }
         }
         if depth == 0 {
             return;
         }
-        for view in [View::backslash(text), View::percent(text)].into_iter().flatten() {
+        for view in
+            [UnescapedText::backslash(text), UnescapedText::percent(text)].into_iter().flatten()
+        {
             self.view(&view.bytes, depth - 1, &|at| origin(view.origin(at)), hits);
         }
     }
@@ -189,7 +199,7 @@ impl Search {
         (first..text.len()).find_map(|from| {
             let rest = text.get(from..)?;
             let known = self.heads.get(&lower(rest.first_chunk()?))?;
-            let begins = |pattern: &Pattern| {
+            let begins = |pattern: &SecretPattern| {
                 pattern.text.get(..rest.len()).is_some_and(|head| same(rest, head, pattern.exact))
             };
             let pattern = known.iter().filter_map(|at| self.patterns.get(*at)).find(|p| begins(p));
@@ -203,7 +213,7 @@ impl Search {
         (0..LONGEST_ESCAPE)
             .take_while(|skipped| {
                 let before = text.get(..*skipped).unwrap_or_default();
-                before.iter().all(u8::is_ascii_alphanumeric) || *skipped == 1
+                before.iter().all(u8::is_ascii_alphanumeric)
             })
             .find_map(|skipped| {
                 let (length, mark) = self.beginning_at(text.get(skipped..)?)?;
@@ -216,7 +226,7 @@ impl Search {
         (SHORTEST..=last).rev().find_map(|length| {
             let part = text.get(..length)?;
             let known = self.tails.get(&lower(part.last_chunk()?))?;
-            let ends = |pattern: &Pattern| {
+            let ends = |pattern: &SecretPattern| {
                 let from = pattern.text.len().checked_sub(length);
                 let tail = from.and_then(|from| pattern.text.get(from..));
                 tail.is_some_and(|tail| same(part, tail, pattern.exact))

@@ -9,13 +9,13 @@ use std::ops::Range;
 pub(super) const DEPTH: usize = 3;
 
 /// A text whose escapes were undone once.
-pub(super) struct View {
+pub(super) struct UnescapedText {
     pub(super) bytes: Vec<u8>,
     /// Where each byte began in the text before, and last the length of that text.
     origins: Vec<u32>,
 }
 
-impl View {
+impl UnescapedText {
     fn with_room(length: usize) -> Self {
         Self { bytes: Vec::with_capacity(length), origins: Vec::with_capacity(length + 1) }
     }
@@ -149,16 +149,16 @@ mod tests {
     #[test]
     fn escapes_are_undone_and_known_where_they_stood() {
         let text = br#"a\u00e4\ud83d\ude00\"\q\x41\u{e4}"#;
-        let view = View::backslash(text).unwrap();
+        let view = UnescapedText::backslash(text).unwrap();
         assert_eq!(String::from_utf8(view.bytes.clone()).unwrap(), "aä😀\"\\qAä");
         assert_eq!(view.origin(1), 1);
         assert_eq!(view.origin(3), 7);
         assert_eq!(view.origin(7), 19);
         assert_eq!(view.origin(view.bytes.len()), text.len());
-        let view = View::percent(b"100%41%2fb%").unwrap();
+        let view = UnescapedText::percent(b"100%41%2fb%").unwrap();
         assert_eq!(view.bytes, b"100A/b%");
         assert_eq!((view.origin(4), view.origin(5)), (6, 9));
-        assert!(View::percent(b"100%").is_none());
-        assert!(View::backslash(b"a\\").is_none());
+        assert!(UnescapedText::percent(b"100%").is_none());
+        assert!(UnescapedText::backslash(b"a\\").is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! `toolhost list`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -128,9 +128,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     }
     match format {
         Json | Yaml => {
-            let chosen: BTreeSet<_> = tools.iter().map(|tool| &tool.name).collect();
+            let listed: BTreeMap<_, &ToolDefinition> =
+                listed.iter().map(|tool| (&tool.name, tool.as_ref())).collect();
             let tools: Vec<&ToolDefinition> =
-                listed.iter().map(Arc::as_ref).filter(|tool| chosen.contains(&tool.name)).collect();
+                tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
             let value = views::catalogue::json(&tools, flagged.as_ref(), &catalogue, problems);
