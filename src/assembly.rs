@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::audit::{self, AuditLog, Masker};
+use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
-use crate::config::load::load;
 use crate::config::spec::{
     Configuration, DisabledEntry, FileRole, KindWords, ProfileSpec, RecordSpec, ServerSpec,
     ToolSpec, UntrustedEntry,
@@ -90,6 +90,8 @@ pub struct Assembly {
     pub host: Arc<ToolHost>,
     /// What was loaded.
     pub configuration: Configuration,
+    /// Takes values that must not be shown out of whatever is written.
+    pub masker: Masker,
 }
 
 /// The registry of kinds of internal tools.
@@ -125,6 +127,14 @@ pub fn tools_of_module(module: &str) -> (PathBuf, String) {
     (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
+/// Reads the configuration alone, and what takes its values out of whatever is written.
+pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configuration, Masker) {
+    let mut configuration = config::load::load(request, &kind_words(), environment);
+    let masker = secrets::masker(&configuration, environment);
+    secrets::hide(&mut configuration, &masker);
+    (configuration, masker)
+}
+
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
@@ -134,7 +144,7 @@ pub fn assemble(
     environment: &Arc<dyn Environment>,
     front_end: FrontEnd,
 ) -> Result<Assembly, Fault> {
-    let mut configuration = load(&options.files, &kind_words(), environment.as_ref());
+    let (mut configuration, masker) = load(&options.files, environment.as_ref());
     stand_ins::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
     if let Some(cache) = environment.cache_dir() {
@@ -144,22 +154,24 @@ pub fn assemble(
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::adopt();
     let watch = ListWatch::default();
-    let masker = secrets::masker(&configuration, environment.as_ref());
-    let pins = pins::load(&configuration, environment.as_ref(), &masker)?;
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)
+        .map_err(|fault| masker.fault(fault))?;
     let events = watch.sink(masker.events(front_end.events.clone()));
     let traffic = masker.traffic(front_end.traffic.clone());
     let questions = Arc::new(Questions::new(front_end.inbox, masker.clone()));
     let inbox: Arc<dyn Inbox> = Arc::clone(&questions) as _;
     let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
+    let internal = internal_providers(&mut configuration, options.insecure, environment, &events);
+    secrets::hide(&mut configuration, &masker);
     let host = ToolHostBuilder::default()
-        .providers(internal_providers(&mut configuration, options.insecure, environment, &events))
+        .providers(internal)
         .providers(servers(&configuration, options, environment, &front_end, &masker))
         .providers(untrusted(&configuration))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
-        .masker(masker)
+        .masker(masker.clone())
         .pins(pins)
         .routing_weights(
             configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
@@ -171,7 +183,7 @@ pub fn assemble(
         .events(events)
         .watch(watch)
         .build();
-    Ok(Assembly { host, configuration })
+    Ok(Assembly { host, configuration, masker })
 }
 
 /// Ends everything: the providers, and then whatever their children left behind.
@@ -190,6 +202,7 @@ fn internal_providers(
 ) -> Vec<Arc<dyn ToolProvider>> {
     let context = KindContext {
         environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
         state_dir: environment.state_dir(),
         scopes: configuration.scopes.clone(),
         events: events.clone(),
@@ -235,6 +248,7 @@ fn servers(
     let masker = masker.clone();
     let setup = McpSetup {
         environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
         eras: Arc::new(EraMemory::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: front_end.events.clone(),
         inbox: Arc::clone(&front_end.inbox),

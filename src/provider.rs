@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::consent::{Seal, quoted};
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindWords, ToolSpec};
 use crate::model::{
     Browser, Change, Completion, CompletionQuery, EventSink, Fault, JsonObject, LoginReport,
@@ -243,6 +244,8 @@ pub fn permit(seal: &Seal) -> Result<(), Fault> {
 pub struct KindContext {
     /// Variables and well-known directories.
     pub environment: Arc<dyn Environment>,
+    /// Where the values of variables are recorded that an entry names.
+    pub expanded: ExpandedValues,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
     /// Named directories, the predefined ones among them.
@@ -258,6 +261,7 @@ impl KindContext {
     pub fn bare(environment: Arc<dyn Environment>) -> Self {
         Self {
             environment,
+            expanded: ExpandedValues::default(),
             state_dir: None,
             scopes: BTreeMap::new(),
             events: EventSink::nowhere(),

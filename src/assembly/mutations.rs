@@ -11,10 +11,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
-use super::{Options, internal_providers, kind_words, secrets, servers, stand_ins};
+use super::{Options, internal_providers, servers, stand_ins};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
-use crate::config::load::load;
 use crate::config::node::SourceText;
 use crate::config::parse::parse;
 use crate::model::EventSink;
@@ -279,9 +278,8 @@ fn answered(servers_file: bool, extension: &str, text: &str) {
     // As a project's file, about which trust is decided as well, and as one that was named.
     for trust_all in [false, true] {
         let files = LoadRequest { trust_all, ..LoadRequest::default() };
-        let mut configuration = load(&files, &kind_words(), environment.as_ref());
+        let (mut configuration, _masker) = super::load(&files, environment.as_ref());
         stand_ins::apply(&mut configuration);
-        let _masker = secrets::masker(&configuration, environment.as_ref());
         let events = EventSink::nowhere();
         let options = Options { files, ..Options::default() };
         let mut providers = internal_providers(&mut configuration, false, &environment, &events);

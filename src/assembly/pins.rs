@@ -133,7 +133,9 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     let mut real = |path: &PathBuf| {
         let known = files.entry(path.clone()).or_insert_with(|| {
-            path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string()
+            // A directory of more files may be named by a variable.
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            masker.text(&path.display().to_string())
         });
         known.clone()
     };

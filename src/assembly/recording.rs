@@ -39,7 +39,7 @@ pub fn of_server(
     let tracer = Tracer::new(name, traffic);
     let named = |fault: Fault| fault.server(name).phase(Phase::Start);
     tracer.opened(&mcp::describe(&spec.endpoint));
-    let process = mcp::start(spec, environment).map_err(named)?;
+    let process = mcp::start(spec, environment, &configuration.expanded).map_err(named)?;
     Ok(Recorded { process, tracer })
 }
 

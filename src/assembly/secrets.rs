@@ -9,17 +9,30 @@ use secrecy::ExposeSecret as _;
 
 use crate::audit::Masker;
 use crate::config::environment::Environment;
-use crate::config::expand::{Piece, pieces, variable};
-use crate::config::node::{Node, NodeValue};
+use crate::config::expanded::ExpandedValues;
+use crate::config::node::Node;
 use crate::config::secrets::names_secret;
 use crate::config::spec::{AuthSpec, ClientProof, Configuration, Endpoint, ServerSpec, ToolSpec};
 
-/// A masker that knows the secrets of all entries by the names they have in the files.
+/// A masker that knows every value a reference was replaced by, hears of those that will be, and
+/// knows the secrets that stand in the files themselves by the names they have there.
 pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
+    let masker = Masker::default();
+    let learning = masker.clone();
+    configuration.expanded.listen(move |written, value| learning.learn_reference(written, value));
     let mut secrets = Secrets::default();
     configuration.servers.iter().for_each(|server| secrets.of_server(server));
-    configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, environment));
-    Masker::new(secrets.0.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    let surroundings = (environment, &configuration.expanded);
+    configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, surroundings));
+    secrets.0.iter().for_each(|(name, value)| masker.learn(name, value));
+    masker
+}
+
+/// Takes values out of what the configuration says about itself. The question of trust holds none:
+/// it is made of the files as they are written.
+pub(super) fn hide(configuration: &mut Configuration, masker: &Masker) {
+    configuration.problems.iter_mut().for_each(|problem| masker.problem(problem));
+    configuration.disabled.iter_mut().for_each(|entry| masker.problem(&mut entry.problem));
 }
 
 /// Pairs of name and value. Not printable, and gone when the masker stands.
@@ -100,10 +113,12 @@ impl Secrets {
         }
     }
 
-    /// Keys that hold secrets in entries of every kind (`headers`, `auth`, `env`), and variables
-    /// with telling names wherever the entry refers to them.
-    fn of_tool(&mut self, tool: &ToolSpec, environment: &dyn Environment) {
-        self.references(&tool.written, environment);
+    /// Keys that hold secrets in entries of every kind: `headers`, `auth`, `env`.
+    fn of_tool(
+        &mut self,
+        tool: &ToolSpec,
+        (environment, expanded): (&dyn Environment, &ExpandedValues),
+    ) {
         for (key, value) in texts(tool.entry.get("headers")) {
             self.header(key, value);
         }
@@ -114,7 +129,7 @@ impl Secrets {
         }
         let passed = tool.entry.get("env_keys").and_then(|node| node.as_texts().ok());
         for name in passed.unwrap_or_default() {
-            if let Some(value) = environment.var(&name) {
+            if let Some(value) = environment.expand(&name, expanded) {
                 self.variable(&name, &value);
             }
         }
@@ -125,7 +140,7 @@ impl Secrets {
         let (mut user, mut password) = (None, None);
         for (key, text) in texts(Some(auth)) {
             let (word, name, value) = match key.strip_suffix("_env_var") {
-                Some(word) => (word, text, environment.var(text)),
+                Some(word) => (word, text, environment.expand(text, expanded)),
                 None => (key, key, Some(text.to_owned())),
             };
             match (word, value) {
@@ -141,32 +156,6 @@ impl Secrets {
         if let (Some(user), Some((name, password))) = (user, password) {
             // Basic credentials travel as the base64 of both.
             self.add(name, &format!("{}:{}", user.trim(), password.trim()));
-        }
-    }
-
-    fn references(&mut self, node: &Node, environment: &dyn Environment) {
-        match &node.value {
-            NodeValue::Text(text) => {
-                for piece in pieces(text) {
-                    if let Piece::Reference(reference) = piece
-                        && let Some(name) = variable(reference)
-                        && let Some(value) = environment.var(name)
-                    {
-                        self.variable(name, &value);
-                    }
-                }
-            }
-            NodeValue::List(items) => {
-                for item in items {
-                    self.references(item, environment);
-                }
-            }
-            NodeValue::Map(entries) => {
-                for (_, value) in entries {
-                    self.references(value, environment);
-                }
-            }
-            _ => {}
         }
     }
 }

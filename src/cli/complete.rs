@@ -247,7 +247,8 @@ fn look(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
-        let declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
+        let mut declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
+        declared.tools = assembly.host.shown(&declared.tools);
         known.tools.extend(tool_names(&declared));
         let arguments = declared.tools.iter().take(MAX_NAMES);
         known.arguments.extend(arguments.map(|tool| (tool.name.full(), keys(tool))));

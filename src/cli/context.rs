@@ -16,11 +16,11 @@ use super::progress::Progress;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::Watchers;
 use crate::assembly::{self, Assembly, FrontEnd, Options};
+use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
-use crate::config::{self, LoadRequest};
 use crate::host::ToolHost;
 use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -198,6 +198,7 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
+        self.door.hide(assembly.masker.clone());
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         *host = Some(Arc::clone(&assembly.host));
         drop(host);
@@ -228,7 +229,7 @@ impl Context {
 
     /// Reads the configuration alone.
     pub fn load(&self) -> Configuration {
-        config::load(&self.load_request(), &assembly::kind_words(), &*self.environment)
+        self.load_as(&self.load_request())
     }
 
     /// Reads the configuration of a directory alone, with the question of trust open that is not
@@ -248,7 +249,13 @@ impl Context {
             })?;
             request.project = Some(real);
         }
-        Ok(config::load(&request, &assembly::kind_words(), &*self.environment))
+        Ok(self.load_as(&request))
+    }
+
+    fn load_as(&self, request: &LoadRequest) -> Configuration {
+        let (configuration, masker) = assembly::load(request, &*self.environment);
+        self.door.hide(masker);
+        configuration
     }
 
     /// The time since the Unix epoch.

@@ -7,10 +7,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use super::expanded::ExpandedValues;
+
 /// Variables and well-known directories of the process.
 pub trait Environment: Send + Sync {
-    /// The value of a variable; `None` when it is unset or not UTF-8.
-    fn var(&self, name: &str) -> Option<String>;
+    /// The value of a variable; `None` when it is unset or not UTF-8. Only [`Environment::var`] and
+    /// [`Environment::expand`] can make the name.
+    fn read(&self, name: VariableName<'_>) -> Option<String>;
+
+    /// The value of a variable that the program itself knows by name. A name out of a configuration
+    /// file cannot be asked for here, because it does not live that long.
+    fn var(&self, name: &'static str) -> Option<String> {
+        self.read(VariableName(name))
+    }
+
+    /// The value of a variable that a configuration file names. It is recorded in `expanded`, so
+    /// that it is hidden wherever something is shown or kept.
+    fn expand(&self, name: &str, expanded: &ExpandedValues) -> Option<String> {
+        let value = self.read(VariableName(name))?;
+        expanded.variable(name, &value);
+        Some(value)
+    }
+
     /// All variables that are UTF-8.
     fn vars(&self) -> BTreeMap<String, String>;
     /// The working directory.
@@ -27,14 +45,25 @@ pub trait Environment: Send + Sync {
     fn cache_dir(&self) -> Option<PathBuf>;
 }
 
+/// The name of a variable that is about to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct VariableName<'a>(&'a str);
+
+impl<'a> VariableName<'a> {
+    /// The name itself.
+    pub fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
 /// The environment of this process.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ProcessEnvironment;
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 impl Environment for ProcessEnvironment {
-    fn var(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+    fn read(&self, name: VariableName<'_>) -> Option<String> {
+        std::env::var(name.as_str()).ok()
     }
 
     fn vars(&self) -> BTreeMap<String, String> {
@@ -86,8 +115,8 @@ pub struct FixedEnvironment {
 }
 
 impl Environment for FixedEnvironment {
-    fn var(&self, name: &str) -> Option<String> {
-        self.vars.get(name).cloned()
+    fn read(&self, name: VariableName<'_>) -> Option<String> {
+        self.vars.get(name.as_str()).cloned()
     }
 
     fn vars(&self) -> BTreeMap<String, String> {

@@ -1,8 +1,9 @@
 //! `${VAR}` and `~` in the places where they mean something.
 //!
 //! Owns: the syntax of references and where each is allowed. A value is expanded once and never
-//! again: what a variable holds is never looked at. Never does: write an expanded value into a
-//! message.
+//! again: what a variable holds is never looked at. Every value that is put in is recorded in the
+//! [`ExpandedValues`] that an expander cannot be made without. Never does: write an expanded value
+//! into a message.
 //!
 //! | form | means |
 //! |---|---|
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use super::consent::Grant;
 use super::environment::Environment;
+use super::expanded::ExpandedValues;
 use super::node::{Node, NodeValue};
 use crate::model::Problem;
 use crate::util::regular;
@@ -50,21 +52,24 @@ pub fn allowed_in(key: &str) -> Option<Allowed> {
 pub struct Expander<'a> {
     environment: &'a dyn Environment,
     base_dir: &'a Path,
+    expanded: &'a ExpandedValues,
 }
 
 impl<'a> Expander<'a> {
-    /// An expander for a file in `base_dir`, which `${file:…}` is relative to.
+    /// An expander for a file in `base_dir`, which `${file:…}` is relative to. Whatever it puts in
+    /// is recorded in `expanded`.
     pub(super) fn granted(
         _proof: &Grant,
         environment: &'a dyn Environment,
         base_dir: &'a Path,
+        expanded: &'a ExpandedValues,
     ) -> Self {
-        Self { environment, base_dir }
+        Self { environment, base_dir, expanded }
     }
 
     /// The value of a variable that an entry names without `${}`.
     pub fn variable(&self, name: &str) -> Option<String> {
-        self.environment.var(name)
+        self.environment.expand(name, self.expanded)
     }
 
     /// Expands the values of a mapping in place, under the keys of the common list and those in
@@ -183,7 +188,7 @@ impl<'a> Expander<'a> {
         }
         let value = match name {
             "TOOLHOST" => self.environment.executable().map(|p| p.to_string_lossy().into_owned()),
-            _ => self.environment.var(name),
+            _ => self.environment.expand(name, self.expanded),
         };
         match (value, default) {
             (Some(value), None) => out.push_str(&value),
@@ -203,16 +208,18 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn file(&self, path: &str) -> Result<String, Wrong> {
+    fn file(&self, written: &str) -> Result<String, Wrong> {
         let mut expanded = String::new();
-        let rest = self.tilde(path, &mut expanded)?;
+        let rest = self.tilde(written, &mut expanded)?;
         expanded.push_str(rest);
         let path = self.base_dir.join(expanded);
         let shown = path.display();
         let content = regular::text(&path, MAX_SECRET_BYTES)
             .map_err(|why| Wrong::new(format!("cannot read {shown}: {why}")))?;
         let content = content.strip_suffix('\n').unwrap_or(&content);
-        Ok(content.strip_suffix('\r').unwrap_or(content).to_owned())
+        let content = content.strip_suffix('\r').unwrap_or(content).to_owned();
+        self.expanded.file(written, &content);
+        Ok(content)
     }
 }
 
@@ -317,7 +324,9 @@ mod tests {
             root: Some("/r".into()),
             ..FixedEnvironment::default()
         };
-        Grant::own().expander(&environment, Path::new("/nowhere")).text(text, allowed)
+        let expanded = ExpandedValues::default();
+        let expander = Grant::own().expander(&environment, Path::new("/nowhere"), &expanded);
+        expander.text(text, allowed)
     }
 
     #[test]
@@ -359,7 +368,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("token"), "t0p ${A}\n").unwrap();
         let environment = FixedEnvironment::default();
-        let expander = Grant::own().expander(&environment, dir.path());
+        let expanded = ExpandedValues::default();
+        let expander = Grant::own().expander(&environment, dir.path(), &expanded);
         let text = expander.text("Bearer ${file:token}", Allowed::Secrets);
         assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::consent::{self, Access, Consent};
 use super::discover::{self, LoadRequest};
 use super::environment::Environment;
+use super::expanded::ExpandedValues;
 use super::keys::{self, TOOLS_FILE, canonical};
 use super::node::{Node, NodeValue};
 use super::parse;
@@ -23,7 +24,9 @@ pub fn load(
     kinds: &[KindWords],
     environment: &dyn Environment,
 ) -> Configuration {
-    let sources = Sources::read(discover::find(request, environment), environment);
+    let expanded = ExpandedValues::default();
+    let found = discover::find(request, environment);
+    let sources = Sources::read(found, environment, &expanded);
     let consent = consent::decide(&sources.files, kinds, environment, request.trust_all);
     let mut loader = Loader {
         environment,
@@ -38,6 +41,7 @@ pub fn load(
             .find(|file| file.candidate.layer == Layer::Project)
             .and_then(|file| file.candidate.path.parent().map(Path::to_path_buf)),
     };
+    loader.gathered.configuration.expanded = expanded;
     loader.gathered.configuration.problems = sources.problems;
     loader.gathered.configuration.searched = sources.searched;
     loader.scopes(&sources.files);
@@ -134,7 +138,11 @@ impl<'a> Loader<'a> {
             _ => base_dir.clone(),
         };
         FileContext {
-            access: Access::new(self.environment, self.consent.grant(source)),
+            access: Access::new(
+                self.environment,
+                self.consent.grant(source),
+                self.gathered.configuration.expanded.clone(),
+            ),
             kinds: self.kinds,
             layer: candidate.layer,
             is_project: source.is_project(),

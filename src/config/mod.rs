@@ -8,6 +8,7 @@ pub mod consent;
 pub mod discover;
 pub mod environment;
 pub mod expand;
+pub mod expanded;
 pub mod keys;
 pub mod load;
 pub mod node;

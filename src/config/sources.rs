@@ -9,6 +9,7 @@ use super::consent::{Grant, is_literal};
 use super::discover::{self, Candidate, EMBEDDED_SERVERS, EMBEDDED_TOOLS, Found};
 use super::environment::Environment;
 use super::expand::Allowed;
+use super::expanded::ExpandedValues;
 use super::node::SourceText;
 use super::parse::{self, Parsed};
 use super::read;
@@ -56,7 +57,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Reads what was found.
-    pub fn read(found: Found, environment: &dyn Environment) -> Self {
+    pub fn read(found: Found, environment: &dyn Environment, expanded: &ExpandedValues) -> Self {
         let mut sources =
             Self { problems: found.problems, searched: found.searched, files: Vec::new() };
         let opened = open_all(&found.files);
@@ -68,7 +69,7 @@ impl Sources {
                     continue;
                 }
             };
-            let directories = sources.directories(&file, environment);
+            let directories = sources.directories(&file, environment, expanded);
             let from = file.candidate.clone();
             sources.files.push(file);
             for directory in directories {
@@ -79,7 +80,12 @@ impl Sources {
     }
 
     /// The directories that a file's `discover` names.
-    fn directories(&mut self, file: &SourceFile, environment: &dyn Environment) -> Vec<Directory> {
+    fn directories(
+        &mut self,
+        file: &SourceFile,
+        environment: &dyn Environment,
+        expanded: &ExpandedValues,
+    ) -> Vec<Directory> {
         let node = (file.candidate.role == FileRole::Tools)
             .then(|| file.parsed.root.get("discover"))
             .flatten();
@@ -94,7 +100,7 @@ impl Sources {
                 return Vec::new();
             }
         } else {
-            let expander = Grant::own().expander(environment, &base_dir);
+            let expander = Grant::own().expander(environment, &base_dir, expanded);
             expander.value(&mut node, "discover", Allowed::Variables, &mut self.problems);
         }
         let texts = match node.as_texts() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::consent::{Effect, Grant, Seal, Site, TrustRequest};
+use super::expanded::ExpandedValues;
 use super::node::Node;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
@@ -49,6 +50,8 @@ pub struct Configuration {
     pub files: Vec<LoadedFile>,
     /// Where files were looked for.
     pub searched: Vec<PathBuf>,
+    /// Every value that a reference was replaced by, also those expanded while a tool is used.
+    pub expanded: ExpandedValues,
 }
 
 /// One file that was read.

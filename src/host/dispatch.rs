@@ -217,11 +217,12 @@ impl ToolHost {
         }
         let masked = self.masker.arguments(&ready.call.arguments, &tool.input_schema);
         let preview = self.masked_preview(&ready.route, &masked).await;
-        let shown = reason.clone();
+        let mut shown = Arc::clone(tool);
+        self.masker.definition(&mut shown);
         let asked = ApprovalRequest {
-            definition: tool,
+            definition: &shown,
             arguments: &masked,
-            reason: shown,
+            reason: self.masker.text(&reason),
             preview,
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),

@@ -165,9 +165,7 @@ impl ToolHost {
                 tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
             }
         }
-        for problem in &mut catalogue.problems {
-            problem.message = self.masker.text(&problem.message);
-        }
+        catalogue.problems.iter_mut().for_each(|problem| self.masker.problem(problem));
         if let Some(profile) = &self.profile {
             catalogue.tools.retain(|tool| filter::shows(profile, tool));
         }
@@ -178,6 +176,14 @@ impl ToolHost {
             }));
         }
         catalogue
+    }
+
+    /// The same definitions without known values, to be shown or kept. They are no longer what a pin
+    /// or a fingerprint is made of.
+    pub fn shown(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
+        let mut tools = tools.to_vec();
+        tools.iter_mut().for_each(|tool| self.masker.definition(tool));
+        tools
     }
 
     /// Finds the one tool a person means, contacting no more servers than needed. One that a file

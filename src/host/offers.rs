@@ -47,6 +47,12 @@ impl ToolHost {
     pub async fn prompts(&self, servers: &[String]) -> Offerings<Prompt> {
         let mut all = self.gather(servers, "prompts", |offers| offers.prompts()).await;
         all.items.retain(|prompt| self.shows_offer(&prompt.name));
+        for prompt in &mut all.items {
+            self.hide(&mut prompt.title, &mut prompt.description, &mut prompt.warnings);
+            for argument in &mut prompt.arguments {
+                self.hide(&mut argument.title, &mut argument.description, &mut []);
+            }
+        }
         all
     }
 
@@ -54,6 +60,9 @@ impl ToolHost {
     pub async fn resources(&self, servers: &[String]) -> Offerings<Resource> {
         let mut all = self.gather(servers, "resources", |offers| offers.resources()).await;
         all.items.retain(|r| self.shows_offer(&ToolName::of(&r.server, &r.name)));
+        for resource in &mut all.items {
+            self.hide(&mut resource.title, &mut resource.description, &mut resource.warnings);
+        }
         all
     }
 
@@ -61,7 +70,23 @@ impl ToolHost {
     pub async fn templates(&self, servers: &[String]) -> Offerings<ResourceTemplate> {
         let mut all = self.gather(servers, "templates", |offers| offers.templates()).await;
         all.items.retain(|t| self.shows_offer(&ToolName::of(&t.server, &t.name)));
+        for template in &mut all.items {
+            self.hide(&mut template.title, &mut template.description, &mut template.warnings);
+        }
         all
+    }
+
+    /// Takes values out of what a server says about something it offers. Its name and its address
+    /// stay: it is asked for by them.
+    fn hide(
+        &self,
+        title: &mut Option<String>,
+        description: &mut Option<String>,
+        warnings: &mut [String],
+    ) {
+        for text in title.iter_mut().chain(description).chain(warnings) {
+            *text = self.masker.text(text);
+        }
     }
 
     /// Reads a resource. One named server is asked directly, whether it lists the address or not.
@@ -178,9 +203,7 @@ impl ToolHost {
             let fault = Some(self.unknown_server(name));
             offerings.servers.push(ServerListing { name: name.clone(), fault, partial: false });
         }
-        for problem in &mut offerings.problems {
-            problem.message = self.masker.text(&problem.message);
-        }
+        offerings.problems.iter_mut().for_each(|problem| self.masker.problem(problem));
         offerings
     }
 

@@ -14,6 +14,12 @@ use crate::model::{Fault, JsonObject};
 /// How known secrets that stand inside a text are marked.
 const INSIDE: &str = "‹secret:";
 
+/// Whether a kept text is not what was sent. A reference of a configuration file means nothing in an
+/// argument: it stands there only in place of its value.
+fn is_hidden(text: &str) -> bool {
+    text == MASK || text.contains(INSIDE) || text.contains("${")
+}
+
 /// Keys and positions that lead to a value.
 pub type Path = Vec<String>;
 
@@ -21,7 +27,7 @@ pub type Path = Vec<String>;
 pub fn hidden(arguments: &JsonObject) -> Vec<Path> {
     fn visit(value: &Value, path: &mut Path, found: &mut Vec<Path>) {
         match value {
-            Value::String(text) if text == MASK || text.contains(INSIDE) => {
+            Value::String(text) if is_hidden(text) => {
                 found.push(path.clone());
             }
             Value::Array(items) => {
@@ -72,7 +78,7 @@ pub fn put(arguments: &mut JsonObject, path: &[String], value: String) {
 pub fn without_hidden(arguments: &JsonObject) -> (JsonObject, Vec<String>) {
     fn clean(value: &Value) -> Option<Value> {
         match value {
-            Value::String(text) if text == MASK || text.contains(INSIDE) => None,
+            Value::String(text) if is_hidden(text) => None,
             Value::Array(items) => {
                 items.iter().map(clean).collect::<Option<Vec<_>>>().map(Value::from)
             }
@@ -113,6 +119,7 @@ mod tests {
             "password": MASK,
             "auth": { "list": [1, { "key": "Bearer ‹secret:TOKEN›", "n": 2 }] },
             "tokens": ["a", MASK],
+            "url": "${BASE}/x",
         });
         value.as_object().cloned().unwrap()
     }
@@ -123,11 +130,11 @@ mod tests {
         let found = hidden(&arguments);
         assert_eq!(
             found,
-            [vec!["password"], vec!["auth", "list", "1", "key"], vec!["tokens", "1"]]
+            [vec!["password"], vec!["auth", "list", "1", "key"], vec!["tokens", "1"], vec!["url"]]
         );
         put(&mut arguments, &found[1], "x".to_owned());
         assert_eq!(arguments["auth"]["list"][1]["key"], "x");
-        assert_eq!(hidden(&arguments).len(), 2);
+        assert_eq!(hidden(&arguments).len(), 3);
     }
 
     #[test]
@@ -137,6 +144,6 @@ mod tests {
             Value::from(kept),
             json!({ "user": "ada", "auth": { "list": [1, { "n": 2 }] } })
         );
-        assert_eq!(missing, ["password", "auth.list.1.key", "tokens.1"]);
+        assert_eq!(missing, ["password", "auth.list.1.key", "tokens.1", "url"]);
     }
 }

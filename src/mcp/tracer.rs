@@ -287,12 +287,14 @@ fn reported(method: &str, params: Option<&Raw>, asked: &Unanswered) -> Option<Ca
 pub struct StderrLines {
     tracer: Tracer,
     open: Vec<u8>,
+    /// Whether the open line is the rest of one that was reported in pieces.
+    continues: bool,
 }
 
 impl StderrLines {
     /// Lines for `tracer`.
     pub fn new(tracer: Tracer) -> Self {
-        Self { tracer, open: Vec::new() }
+        Self { tracer, open: Vec::new(), continues: false }
     }
 
     /// Takes in a piece of the stream. A line beyond 64 KiB is reported in pieces.
@@ -302,19 +304,29 @@ impl StderrLines {
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.open.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || self.open.len() >= LINE {
+            if piece.ends_with(b"\n") {
                 self.flush();
+            } else if self.open.len() >= LINE {
+                // A cut shows, also to whoever looks for secrets beside it.
+                self.report("…");
+                self.continues = true;
             }
         }
     }
 
     /// Reports a line that has no end.
     pub fn flush(&mut self) {
+        self.report("");
+    }
+
+    fn report(&mut self, end: &str) {
         let line = std::mem::take(&mut self.open);
+        let begin = if std::mem::take(&mut self.continues) { "…" } else { "" };
         if !line.is_empty() {
             let text = String::from_utf8_lossy(&line);
             let text = text.strip_suffix('\n').unwrap_or(&text);
-            self.tracer.stderr(text.strip_suffix('\r').unwrap_or(text));
+            let text = text.strip_suffix('\r').unwrap_or(text);
+            self.tracer.stderr(&format!("{begin}{text}{end}"));
         }
     }
 }
@@ -419,6 +431,20 @@ pub(crate) mod tests {
             })
             .collect();
         assert_eq!(texts, ["one", "", "two", "three"]);
+    }
+
+    #[test]
+    fn a_line_in_pieces_shows_its_cuts() {
+        let (tracer, kept) = captured();
+        let mut lines = StderrLines::new(tracer);
+        lines.push(&[b'x'; LINE]);
+        lines.push(b"rest\nnext\n");
+        let kept = kept.lock().unwrap();
+        let texts = kept.iter().map(|traffic| match &traffic.what {
+            Passed::Stderr(text) => text.trim_start_matches('x').to_owned(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(texts.collect::<Vec<_>>(), ["…", "…rest", "next"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::node::{Key, Node};
 use crate::model::Problem;
 
@@ -40,10 +41,12 @@ pub(super) fn inherited(
     env: &BTreeMap<String, String>,
     env_keys: &[String],
     environment: &dyn Environment,
+    expanded: &ExpandedValues,
 ) -> BTreeMap<String, String> {
-    let keys = PASSED_ON.iter().copied().chain(env_keys.iter().map(String::as_str));
-    let mut all: BTreeMap<String, String> =
-        keys.filter_map(|key| environment.var(key).map(|value| (key.to_owned(), value))).collect();
+    let own = PASSED_ON.into_iter().map(|key| (key, environment.var(key)));
+    let named = env_keys.iter().map(|key| (key.as_str(), environment.expand(key, expanded)));
+    let all = own.chain(named).filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let mut all: BTreeMap<String, String> = all.collect();
     all.extend(env.iter().map(|(key, value)| (key.clone(), value.clone())));
     all
 }

@@ -78,7 +78,8 @@ async fn open(context: &Context) -> Outcome {
 fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
     let configuration = &assembly.configuration;
     let state = context.environment.state_dir();
-    let variable = |name: &str| context.environment.var(name).filter(|value| !value.is_empty());
+    let variable =
+        |name: &'static str| context.environment.var(name).filter(|value| !value.is_empty());
     let statistics = assembly::statistics(&configuration.stats, state.as_deref());
     Surroundings {
         host: Arc::clone(&assembly.host),

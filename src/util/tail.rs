@@ -13,6 +13,8 @@ pub struct Tail {
     lines: VecDeque<String>,
     bytes: usize,
     open: Vec<u8>,
+    /// Whether the open line was longer than what is kept of it.
+    is_cut: bool,
 }
 
 impl Tail {
@@ -25,13 +27,20 @@ impl Tail {
             };
             let room = LINE.saturating_sub(self.open.len()).min(text.len());
             self.open.extend_from_slice(text.get(..room).unwrap_or_default());
+            self.is_cut |= room < text.len();
             if ends {
-                let line = String::from_utf8_lossy(&std::mem::take(&mut self.open))
-                    .trim_end_matches('\r')
-                    .to_owned();
+                let line = self.line();
+                self.open.clear();
+                self.is_cut = false;
                 self.keep(line);
             }
         }
+    }
+
+    /// The line that is open. A cut shows, also to whoever looks for secrets beside it.
+    fn line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.open);
+        if self.is_cut { format!("{text}…") } else { text.trim_end_matches('\r').to_owned() }
     }
 
     fn keep(&mut self, line: String) {
@@ -47,8 +56,7 @@ impl Tail {
 
     /// The last `count` lines, oldest first; an unfinished line counts.
     pub fn last(&self, count: usize) -> Vec<String> {
-        let open =
-            (!self.open.is_empty()).then(|| String::from_utf8_lossy(&self.open).into_owned());
+        let open = (!self.open.is_empty()).then(|| self.line());
         let lines: Vec<String> = self.lines.iter().cloned().chain(open).collect();
         let skip = lines.len().saturating_sub(count);
         lines.into_iter().skip(skip).collect()
@@ -76,6 +84,6 @@ mod tests {
             tail.push(b"\n");
         }
         tail.push(&vec![b'y'; 1 << 20]);
-        assert!(tail.last(usize::MAX).iter().map(String::len).sum::<usize>() <= KEPT + LINE);
+        assert!(tail.last(usize::MAX).iter().map(String::len).sum::<usize>() <= KEPT + LINE + 3);
     }
 }

@@ -47,6 +47,7 @@ mod readme;
 mod records;
 mod room;
 mod sandbox;
+mod secret_references;
 mod secrets;
 mod servers;
 mod special_files;

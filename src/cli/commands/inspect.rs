@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::assembly::{self, Assembly};
+use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, Neighbours};
 use crate::cli::complete;
 use crate::cli::context::{Context, Outcome, Starts};
@@ -53,7 +54,13 @@ pub async fn run(args: &InspectArgs, context: &Context) -> Outcome {
         }
         Names => door.page(&Page::from(Line::plain(tool.name.full()))),
         _ => {
-            let mut page = views::tool::page(&tool, &decision, door.width());
+            let fingerprint = fingerprint::fingerprint(&tool);
+            let shown = host.shown(&[Arc::new(tool)]);
+            let width = door.width();
+            let mut page = Page::default();
+            for tool in &shown {
+                page.append(views::tool::page(tool, &fingerprint, &decision, width));
+            }
             if let Some(used) = &used {
                 page.heading("Statistics");
                 page.push(views::stats::short(used).indented(2));
@@ -107,11 +114,21 @@ async fn server(
     let flagged = own.filter(|tool| views::findings::serious(&scan::scan(tool, &neighbours)) > 0);
     let flagged = flagged.count();
     let spec = assembly.configuration.servers.iter().find(|spec| spec.name == args.name);
+    let spec = spec.map(|spec| {
+        let mut spec = spec.clone();
+        let lists = spec.include.iter_mut().flatten().chain(&mut spec.exclude);
+        lists.chain(&mut spec.roots).for_each(|text| *text = assembly.masker.text(text));
+        spec
+    });
     for server in &servers {
         let words = server.instructions.as_deref().unwrap_or_default();
         let found = scan::scan_text("instructions", words);
-        let entry =
-            spec.map(|spec| Entry { spec, pins: report.as_ref(), flagged, instructions: &found });
+        let entry = spec.as_ref().map(|spec| Entry {
+            spec,
+            pins: report.as_ref(),
+            flagged,
+            instructions: &found,
+        });
         match format {
             Json | Yaml => {
                 door.value(format, &views::server::json_detail(server, entry.as_ref()))?;

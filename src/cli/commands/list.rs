@@ -1,6 +1,6 @@
 //! `toolhost list`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -95,7 +95,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     };
     let assembly = context.assemble(starts).await?;
     let query = query(args, context, &assembly.configuration)?;
-    let catalogue = assembly.host.catalogue(&reach).await;
+    let mut catalogue = assembly.host.catalogue(&reach).await;
+    let shown = assembly.host.shown(&catalogue.tools);
+    // JSON tells the fingerprints of what was really listed; nothing of it is cut.
+    let listed = std::mem::replace(&mut catalogue.tools, shown);
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
     let known: BTreeSet<&str> = owners.chain(servers).collect();
@@ -125,6 +128,10 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     }
     match format {
         Json | Yaml => {
+            let listed: BTreeMap<_, &ToolDefinition> =
+                listed.iter().map(|tool| (&tool.name, tool.as_ref())).collect();
+            let tools: Vec<&ToolDefinition> =
+                tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
             let value = views::catalogue::json(&tools, flagged.as_ref(), &catalogue, problems);

@@ -9,14 +9,16 @@
 //! output. To look earlier takes a constructor, which is unsafe code; so such a run ends as one
 //! whose output nobody reads. A stdout that is full is noticed.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use serde::Serialize;
 
 use super::page::{Line, Page, Palette};
 use super::settings::{self, ColourChoice, Format};
 use super::{fault, json, yaml};
+use crate::audit::Masker;
 use crate::config::environment::Environment;
 use crate::model::Fault;
 use crate::util::text;
@@ -62,6 +64,8 @@ pub struct Door {
     repaints: bool,
     /// Whether stdout can repaint a page.
     out_repaints: bool,
+    /// Takes values that must not be shown out of whatever is written, as soon as they are known.
+    masker: RwLock<Masker>,
 }
 
 struct Stream {
@@ -115,8 +119,25 @@ impl Door {
             err: stream(Box::new(err), err_terminal, err_columns),
             wishes,
             out_repaints: out_terminal && !wishes.plain && !settings::is_dumb(environment),
+            masker: RwLock::default(),
             repaints: err_terminal && !wishes.plain && !settings::is_dumb(environment),
         }
+    }
+
+    /// Takes what `masker` knows out of everything that is written from now on.
+    pub fn hide(&self, masker: Masker) {
+        *self.masker.write().unwrap_or_else(PoisonError::into_inner) = masker;
+    }
+
+    /// What may be written of `bytes`. What is cut or wrapped was masked before; this is for what
+    /// nobody thought of: a path in the words of a library, a file named by a variable.
+    fn masked<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let masker = self.masker.read().unwrap_or_else(PoisonError::into_inner);
+        masker.replaced(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+
+    fn say(&self, bytes: &[u8]) {
+        self.err.say(&self.masked(bytes));
     }
 
     /// The width to lay a page for stdout out for; `None` means no limit.
@@ -245,7 +266,7 @@ impl Door {
     pub fn fault(&self, fault: &Fault) {
         if self.wishes.json {
             let line = json::compact(&fault::line(fault)) + "\n";
-            self.err.say(line.as_bytes());
+            self.say(line.as_bytes());
         } else {
             self.tell(&fault::page(fault));
         }
@@ -253,7 +274,7 @@ impl Door {
 
     /// Writes a page to stderr, whatever `-q` says.
     pub fn tell(&self, page: &Page) {
-        self.err.say(self.err.palette.page(page).as_bytes());
+        self.say(self.err.palette.page(page).as_bytes());
     }
 
     /// The width to lay a page for stderr out for; `None` means no limit.
@@ -263,7 +284,7 @@ impl Door {
 
     /// Writes a value to stderr as one line of JSON, whatever `-q` says.
     pub fn tell_value(&self, value: &impl Serialize) {
-        self.err.say((json::compact(value) + "\n").as_bytes());
+        self.say((json::compact(value) + "\n").as_bytes());
     }
 
     /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
@@ -302,7 +323,8 @@ impl Door {
         painted.push_str("\x1b[J");
         state.line = OpenLine::Transient { above: lines.len().saturating_sub(1) };
         // Nobody can be told that stderr is broken.
-        let _unheard = state.sink.write_all(painted.as_bytes()).and_then(|()| state.sink.flush());
+        let painted = self.masked(painted.as_bytes());
+        let _unheard = state.sink.write_all(&painted).and_then(|()| state.sink.flush());
     }
 
     /// Whether lines on stderr can be shown that others replace.
@@ -318,7 +340,8 @@ impl Door {
         self.clear_transient();
         // The answer is typed behind it.
         let text = self.err.palette.page(question);
-        terminal.write_all(format!("{} ", text.trim_end_matches('\n')).as_bytes())?;
+        let text = format!("{} ", text.trim_end_matches('\n'));
+        terminal.write_all(&self.masked(text.as_bytes()))?;
         terminal.flush()?;
         self.err.open(OpenLine::Question);
         Ok(())
@@ -330,7 +353,7 @@ impl Door {
     /// When the terminal cannot be written.
     pub fn show(&self, page: &Page, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_transient();
-        terminal.write_all(self.err.palette.page(page).as_bytes())?;
+        terminal.write_all(&self.masked(self.err.palette.page(page).as_bytes()))?;
         terminal.flush()
     }
 
@@ -346,6 +369,7 @@ impl Door {
 
     fn write(&self, bytes: &[u8]) -> Result<(), Stop> {
         self.clear_transient();
+        let bytes = &*self.masked(bytes);
         let mut state = self.out.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.sink.write_all(bytes).and_then(|()| state.sink.flush()) {
             Ok(()) => Ok(()),
@@ -449,6 +473,7 @@ pub(crate) mod tests {
             wishes,
             repaints: terminal,
             out_repaints: terminal,
+            masker: RwLock::default(),
         }
     }
 

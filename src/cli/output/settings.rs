@@ -60,7 +60,7 @@ pub enum ColourChoice {
 /// Whether a stream gets colour. A flag beats `NO_COLOR`, which beats `CLICOLOR_FORCE`, which beats
 /// what the terminal is.
 pub fn wants_colour(choice: ColourChoice, terminal: bool, environment: &dyn Environment) -> bool {
-    let set = |name: &str| environment.var(name).filter(|value| !value.is_empty());
+    let set = |name: &'static str| environment.var(name).filter(|value| !value.is_empty());
     match choice {
         ColourChoice::Always => true,
         ColourChoice::Never => false,

@@ -82,7 +82,12 @@ pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
 }
 
 /// Everything about a tool and what a call of it would meet, for people.
-pub fn page(tool: &ToolDefinition, decision: &Decision, width: Option<usize>) -> Page {
+pub fn page(
+    tool: &ToolDefinition,
+    fingerprint: &str,
+    decision: &Decision,
+    width: Option<usize>,
+) -> Page {
     let mut page = Page::default();
     let mut title = Line::of(Label::Name, tool.name.full());
     let display = tool.title.as_deref().or(tool.annotations.title.as_deref());
@@ -99,7 +104,7 @@ pub fn page(tool: &ToolDefinition, decision: &Decision, width: Option<usize>) ->
         page.heading("Result");
         properties(&mut page, schema, width);
     }
-    facts(&mut page, tool, decision, width);
+    facts(&mut page, tool, (fingerprint, decision), width);
     status(&mut page, tool, width);
     page.heading("Example");
     let example = example::command_line(tool);
@@ -107,7 +112,12 @@ pub fn page(tool: &ToolDefinition, decision: &Decision, width: Option<usize>) ->
     page
 }
 
-fn facts(page: &mut Page, tool: &ToolDefinition, decision: &Decision, width: Option<usize>) {
+fn facts(
+    page: &mut Page,
+    tool: &ToolDefinition,
+    (fingerprint, decision): (&str, &Decision),
+    width: Option<usize>,
+) {
     page.heading("Facts");
     let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
     let source = tool.source.as_str();
@@ -145,7 +155,7 @@ fn facts(page: &mut Page, tool: &ToolDefinition, decision: &Decision, width: Opt
         page.fact("pin", label, tool.pinned.as_str(), width);
     }
     // Never broken into lines, so that it can be copied.
-    page.fact("fingerprint", Label::Dim, &fingerprint::fingerprint(tool), None);
+    page.fact("fingerprint", Label::Dim, fingerprint, None);
 }
 
 fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
@@ -393,7 +403,8 @@ pub(super) mod tests {
 
     fn shown(tool: &ToolDefinition, width: Option<usize>) -> String {
         let decision = crate::host::policy::decide(&[], tool);
-        let text = Palette::default().page(&page(tool, &decision, width));
+        let text =
+            Palette::default().page(&page(tool, &fingerprint::fingerprint(tool), &decision, width));
         text.replace(&fingerprint::fingerprint(tool), "FINGERPRINT")
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::store::ProjectRecord;
 use crate::config::environment::Environment;
 use crate::config::expand::Expander;
+use crate::config::expanded::ExpandedValues;
 
 /// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only
 /// way to an [`Expander`]: without it no code can turn a reference into its value.
@@ -62,13 +63,15 @@ impl Grant {
         }
     }
 
-    /// The expander for values of a granted file that stands in `base_dir`.
+    /// The expander for values of a granted file that stands in `base_dir`; what it puts in is
+    /// recorded in `expanded`.
     pub fn expander<'a>(
         &self,
         environment: &'a dyn Environment,
         base_dir: &'a Path,
+        expanded: &'a ExpandedValues,
     ) -> Expander<'a> {
-        Expander::granted(self, environment, base_dir)
+        Expander::granted(self, environment, base_dir, expanded)
     }
 }
 
@@ -77,12 +80,17 @@ impl Grant {
 pub struct Access<'a> {
     environment: &'a dyn Environment,
     grant: Option<Grant>,
+    expanded: ExpandedValues,
 }
 
 impl<'a> Access<'a> {
     /// The access of a file with or without a grant.
-    pub(in crate::config) fn new(environment: &'a dyn Environment, grant: Option<Grant>) -> Self {
-        Self { environment, grant }
+    pub(in crate::config) fn new(
+        environment: &'a dyn Environment,
+        grant: Option<Grant>,
+        expanded: ExpandedValues,
+    ) -> Self {
+        Self { environment, grant, expanded }
     }
 
     /// The grant of the file, if it has one.
@@ -92,6 +100,6 @@ impl<'a> Access<'a> {
 
     /// The expander for a file in `base_dir`; `None` while nobody agreed to it.
     pub fn expander<'s>(&'s self, base_dir: &'s Path) -> Option<Expander<'s>> {
-        Some(self.grant.as_ref()?.expander(self.environment, base_dir))
+        Some(self.grant.as_ref()?.expander(self.environment, base_dir, &self.expanded))
     }
 }

@@ -47,7 +47,8 @@ pub(super) fn resolve(text: &str, environment: &dyn Environment) -> Local {
             Piece::Unclosed => undecided.push("${".to_owned()),
             Piece::Reference(reference) => {
                 let value = match variable(reference) {
-                    Some(name @ ("HOME" | "PATH")) => environment.var(name),
+                    Some("HOME") => environment.var("HOME"),
+                    Some("PATH") => environment.var("PATH"),
                     Some("TOOLHOST") => {
                         environment.executable().map(|path| path.to_string_lossy().into_owned())
                     }

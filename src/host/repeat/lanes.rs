@@ -117,7 +117,12 @@ impl Lanes {
         let bytes = content::size(&result);
         if !result.success {
             let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
-            return (Verdict::No(words.chars().take(WORDS).collect()), bytes);
+            // The cut shows, also to whoever looks for secrets beside it.
+            let words = match words.char_indices().nth(WORDS) {
+                Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()).into(),
+                None => words.into(),
+            };
+            return (Verdict::No(words), bytes);
         }
         let number = self.read;
         self.read += 1;

@@ -13,6 +13,7 @@ use super::run::{self, Limits};
 use super::template::show;
 use super::{result, surroundings};
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::spec::ToolSpec;
 use crate::model::{
     Fault, JsonObject, Phase, Problem, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
@@ -25,6 +26,7 @@ use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 pub(super) struct CommandProvider {
     tools: Vec<Tool>,
     environment: Arc<dyn Environment>,
+    expanded: ExpandedValues,
 }
 
 struct Tool {
@@ -57,8 +59,10 @@ pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
         }
         problems.extend(doubts.into_iter().map(|problem| problem.entry(name.clone())));
     }
-    let provider = (!tools.is_empty())
-        .then(|| Arc::new(CommandProvider { tools, environment }) as Arc<dyn ToolProvider>);
+    let provider = (!tools.is_empty()).then(|| {
+        let expanded = context.expanded.clone();
+        Arc::new(CommandProvider { tools, environment, expanded }) as Arc<dyn ToolProvider>
+    });
     Built { providers: provider.into_iter().collect(), problems }
 }
 
@@ -146,7 +150,7 @@ impl CommandProvider {
             }
             Input::Env | Input::Args | Input::None => None,
         };
-        let mut env = surroundings::standing(entry, self.environment.as_ref());
+        let mut env = surroundings::standing(entry, self.environment.as_ref(), &self.expanded);
         surroundings::add_arguments(&mut env, entry, &arguments)?;
         Ok(Prepared { argv, env, stdin })
     }

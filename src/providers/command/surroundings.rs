@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use super::entry::{Entry, Input, variable};
 use super::template::show;
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::variables::decides_code;
 use crate::model::{Fault, JsonObject, ToolContext};
 use crate::providers::surroundings::{inherited, is_variable};
 use crate::util::process::EVENTS_FD;
 
 /// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
-pub(super) fn standing(entry: &Entry, environment: &dyn Environment) -> BTreeMap<String, String> {
-    inherited(&entry.env, &entry.env_keys, environment)
+pub(super) fn standing(
+    entry: &Entry,
+    environment: &dyn Environment,
+    expanded: &ExpandedValues,
+) -> BTreeMap<String, String> {
+    inherited(&entry.env, &entry.env_keys, environment, expanded)
 }
 
 /// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.

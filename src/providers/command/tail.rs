@@ -13,6 +13,8 @@ pub(super) struct Tail {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     open: Vec<u8>,
+    /// Whether the open line was longer than what is kept of it.
+    is_cut: bool,
 }
 
 impl Tail {
@@ -25,11 +27,21 @@ impl Tail {
             };
             let room = KEPT_A_LINE.saturating_sub(self.open.len()).min(text.len());
             self.open.extend_from_slice(text.get(..room).unwrap_or_default());
+            self.is_cut |= room < text.len();
             if ends {
-                let line = std::mem::take(&mut self.open);
+                let line = self.line();
                 self.push(line);
             }
         }
+    }
+
+    /// Takes the open line. A cut shows, also to whoever looks for secrets beside it.
+    fn line(&mut self) -> Vec<u8> {
+        let mut line = std::mem::take(&mut self.open);
+        if std::mem::take(&mut self.is_cut) {
+            line.extend_from_slice("…".as_bytes());
+        }
+        line
     }
 
     fn push(&mut self, line: Vec<u8>) {
@@ -45,7 +57,7 @@ impl Tail {
     /// The lines, oldest first; bytes that are no text become replacement characters.
     pub(super) fn lines(mut self) -> Vec<String> {
         if !self.open.is_empty() {
-            let line = std::mem::take(&mut self.open);
+            let line = self.line();
             self.push(line);
         }
         let text = |line: Vec<u8>| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
@@ -76,6 +88,7 @@ mod tests {
         tail.feed(&vec![b'x'; 3 * KEPT_A_LINE]);
         tail.feed(b"\nshort\n");
         let lines = tail.lines();
-        assert_eq!((lines[0].len(), lines[1].as_str()), (KEPT_A_LINE, "short"));
+        let shown = format!("{}…", "x".repeat(KEPT_A_LINE));
+        assert_eq!(lines, [shown.as_str(), "short"]);
     }
 }

@@ -180,6 +180,9 @@ fn json_result(entry: &Entry, answer: &Answer) -> Result<ToolResult, Fault> {
 fn text(entry: &Entry, answer: &Answer) -> ToolResult {
     let mut result = ToolResult::text(lossy(&answer.body).trim_start_matches('\u{feff}'));
     if answer.cut {
+        // Also for whoever looks for secrets, of which the cut may have left a part.
+        let kept = lossy(&answer.body).trim_end_matches('\u{fffd}').to_owned();
+        result = ToolResult::text(format!("{}…", kept.trim_start_matches('\u{feff}')));
         result.warnings.push(cut_notice(entry, answer));
     } else if std::str::from_utf8(&answer.body).is_err() {
         result.warnings.push("the answer is not UTF-8: other bytes were replaced".to_owned());

@@ -13,6 +13,7 @@ use super::entry::header_name;
 use super::template::{Part, Template};
 use crate::config::environment::Environment;
 use crate::config::expand::{Piece, pieces, variable};
+use crate::config::expanded::ExpandedValues;
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::looks_secret;
@@ -46,13 +47,13 @@ pub(super) type Header = (reqwest::header::HeaderName, Template);
 pub(super) fn read(
     node: &Node,
     written: Option<&Node>,
-    environment: &dyn Environment,
+    (environment, expanded): (&dyn Environment, &ExpandedValues),
     problems: &mut Vec<Problem>,
 ) -> Result<Option<Header>, Problem> {
     if let NodeValue::Text(word) = &node.value {
         return if word == "none" { Ok(None) } else { Err(unknown(word, node)) };
     }
-    let mut auth = Auth { node, written, environment };
+    let mut auth = Auth { node, written, environment, expanded };
     for (key, _) in node.as_map()? {
         if !KEYS.contains(&key.text.as_str()) {
             let mut problem = Problem::warning(format!("unknown key '{}'", key.text));
@@ -110,6 +111,7 @@ struct Auth<'a> {
     node: &'a Node,
     written: Option<&'a Node>,
     environment: &'a dyn Environment,
+    expanded: &'a ExpandedValues,
 }
 
 impl Auth<'_> {
@@ -151,7 +153,8 @@ impl Auth<'_> {
             .hint("put the value into a variable and name that")
             .at(named.place()));
         }
-        match self.environment.var(name).filter(|value| !value.trim().is_empty()) {
+        match self.environment.expand(name, self.expanded).filter(|value| !value.trim().is_empty())
+        {
             Some(value) => Ok((value, name.to_owned())),
             None => Err(Problem::error(format!("in 'auth.{key}': the variable {name} is not set"))
                 .hint(format!("set {name}"))

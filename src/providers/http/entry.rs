@@ -17,6 +17,7 @@ use super::template::{Reader, Template, Wrong};
 use super::{auth, pointer};
 use crate::config::consent::Grant;
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::keys::suggestion;
 use crate::config::node::{Node, NodeValue};
 use crate::config::secrets::names_secret;
@@ -147,7 +148,7 @@ pub(super) fn header_name(text: &str, place: &Spot) -> Result<HeaderName, Proble
 pub(super) fn read(
     spec: &ToolSpec,
     definition: &mut ToolDefinition,
-    environment: &dyn Environment,
+    (environment, expanded): (&dyn Environment, &ExpandedValues),
     problems: &mut Vec<Problem>,
 ) -> Option<Entry> {
     // Entries of this kind contact somebody, so there is none without a grant.
@@ -155,7 +156,7 @@ pub(super) fn read(
         problems.push(Problem::error("not trusted yet").at(spec.place.clone()));
         return None;
     };
-    let mut draft = Draft { spec, grant, environment, problems, texts: Vec::new() };
+    let mut draft = Draft { spec, grant, environment, expanded, problems, texts: Vec::new() };
     let entry = draft.read(definition);
     entry.filter(|_| !problems.iter().any(Problem::is_error))
 }
@@ -172,6 +173,7 @@ struct Draft<'a> {
     spec: &'a ToolSpec,
     grant: &'a Grant,
     environment: &'a dyn Environment,
+    expanded: &'a ExpandedValues,
     problems: &'a mut Vec<Problem>,
     texts: Vec<Text>,
 }
@@ -190,7 +192,7 @@ impl<'a> Draft<'a> {
     }
 
     fn reader(&self, all_secret: bool) -> Reader<'a> {
-        let expander = self.grant.expander(self.environment, &self.spec.base_dir);
+        let expander = self.grant.expander(self.environment, &self.spec.base_dir, self.expanded);
         Reader { expander, all_secret }
     }
 
@@ -363,7 +365,8 @@ impl<'a> Draft<'a> {
     fn auth(&mut self, headers: &[(HeaderName, Template)]) -> Option<auth::Header> {
         let node = self.get("auth")?;
         let mut doubts = Vec::new();
-        let read = auth::read(node, self.written("auth"), self.environment, &mut doubts);
+        let read =
+            auth::read(node, self.written("auth"), (self.environment, self.expanded), &mut doubts);
         self.problems.append(&mut doubts);
         let (name, template) = self.take(read)??;
         if headers.iter().any(|(other, _)| *other == name) {

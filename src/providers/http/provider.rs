@@ -41,7 +41,8 @@ pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &KindContext) ->
         let name = spec.definition.name.full();
         let mut definition = spec.definition.clone();
         let mut found = Vec::new();
-        let entry = entry::read(spec, &mut definition, context.environment.as_ref(), &mut found);
+        let surroundings = (context.environment.as_ref(), &context.expanded);
+        let entry = entry::read(spec, &mut definition, surroundings, &mut found);
         problems.extend(found.into_iter().map(|problem| problem.entry(name.clone())));
         if let Some(entry) = entry {
             complete(&mut definition, &entry);

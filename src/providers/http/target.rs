@@ -373,6 +373,7 @@ mod tests {
     use super::*;
     use crate::config::consent::Grant;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::expanded::ExpandedValues;
     use crate::model::JsonObject;
 
     fn read(text: &str, base: Option<&str>) -> Result<Target, String> {
@@ -382,7 +383,9 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Grant::for_tests().expander(&environment, Path::new("/"));
+        let expanded = ExpandedValues::default();
+        let grant = Grant::for_tests();
+        let expander = grant.expander(&environment, Path::new("/"), &expanded);
         let template = Reader { expander, all_secret: false }.read(text).unwrap();
         Target::read(template, base).map_err(|wrong| wrong.message)
     }

@@ -308,6 +308,7 @@ mod tests {
     use super::*;
     use crate::config::consent::Grant;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::expanded::ExpandedValues;
 
     fn read(text: &str) -> Result<Template, String> {
         let environment = FixedEnvironment {
@@ -316,7 +317,9 @@ mod tests {
                 .into(),
             ..FixedEnvironment::default()
         };
-        let expander = Grant::for_tests().expander(&environment, Path::new("/"));
+        let expanded = ExpandedValues::default();
+        let grant = Grant::for_tests();
+        let expander = grant.expander(&environment, Path::new("/"), &expanded);
         Reader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
     }
 

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::McpSetup;
 use super::access::Access;
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::socket;
 use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::mcp::connection::{ConnectOptions, Connection, Opener};
@@ -147,7 +148,7 @@ fn way(
     let protocol = spec.protocol;
     match &spec.endpoint {
         Endpoint::Stdio { args, cwd, .. } => {
-            let program = program(spec, setup.environment.as_ref())?;
+            let program = program(spec, setup.environment.as_ref(), &setup.expanded)?;
             let changed = modified(&program.path);
             let mut parts = vec![program.path.to_str().unwrap_or_default(), changed.as_str()];
             parts.extend(args.iter().map(String::as_str));
@@ -220,11 +221,15 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
 ///
 /// # Errors
 /// Why it cannot be started; a usage fault for a server that is not started but reached.
-fn program(spec: &ServerSpec, surroundings: &dyn Environment) -> Result<Program, Fault> {
+fn program(
+    spec: &ServerSpec,
+    surroundings: &dyn Environment,
+    expanded: &ExpandedValues,
+) -> Result<Program, Fault> {
     let Endpoint::Stdio { command, args, env, env_keys, cwd } = &spec.endpoint else {
         return Err(Fault::usage(format!("the server '{}' is not started by toolhost", spec.name)));
     };
-    let mut variables = environment(surroundings, env_keys);
+    let mut variables = environment(surroundings, expanded, env_keys);
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())));
     let path = variables.get("PATH").map(String::as_str);
     let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
@@ -240,9 +245,13 @@ fn program(spec: &ServerSpec, surroundings: &dyn Environment) -> Result<Program,
 ///
 /// # Errors
 /// When it is not what was trusted, cannot be started, or is not a server that is started.
-pub fn start(spec: &ServerSpec, environment: &dyn Environment) -> Result<Process, Fault> {
+pub fn start(
+    spec: &ServerSpec,
+    environment: &dyn Environment,
+    expanded: &ExpandedValues,
+) -> Result<Process, Fault> {
     permit(&spec.seal)?;
-    let program = program(spec, environment)?;
+    let program = program(spec, environment, expanded)?;
     let sandbox = confinement::of_server(spec, environment);
     let started = match sandbox {
         None => Process::start(&program).map_err(StartError::from),
@@ -271,12 +280,14 @@ pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> (Vec<String>, Option<
 }
 
 /// The clean environment of a child.
-fn environment(environment: &dyn Environment, env_keys: &[String]) -> BTreeMap<String, String> {
-    PASSED_ON
-        .into_iter()
-        .chain(env_keys.iter().map(String::as_str))
-        .filter_map(|name| Some((name.to_owned(), environment.var(name)?)))
-        .collect()
+fn environment(
+    environment: &dyn Environment,
+    expanded: &ExpandedValues,
+    env_keys: &[String],
+) -> BTreeMap<String, String> {
+    let own = PASSED_ON.into_iter().map(|name| (name, environment.var(name)));
+    let named = env_keys.iter().map(|name| (name.as_str(), environment.expand(name, expanded)));
+    own.chain(named).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 fn not_startable(error: &ResolveError) -> Fault {

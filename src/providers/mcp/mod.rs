@@ -28,6 +28,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{Learn, Vault};
 use crate::mcp::connection::Connection;
@@ -56,6 +57,8 @@ const IDLE: Duration = Duration::from_mins(1);
 pub struct McpSetup {
     /// Variables for child processes.
     pub environment: Arc<dyn Environment>,
+    /// Where the values of variables are recorded that an entry names.
+    pub expanded: ExpandedValues,
     /// Which era each server spoke last time.
     pub eras: Arc<EraMemory>,
     /// Where events go.

@@ -54,7 +54,7 @@ pub(super) async fn functions(
         })
         .collect();
     if !news.is_empty() {
-        runner.memory.remember(&news);
+        runner.memory.remember(&news, &runner.expanded);
     }
     told
 }

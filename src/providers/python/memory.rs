@@ -2,7 +2,8 @@
 //!
 //! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
 //! module's file are those of then, by size and time of change. Losing it costs a start of the
-//! interpreter, so every failure to read or write it is silently forgiven.
+//! interpreter, so every failure to read or write it is silently forgiven. Never does: write down
+//! what a variable of the entry holds, be it only the path of the root.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::workers::Key;
+use crate::config::expanded::ExpandedValues;
 use crate::util::private;
 
 /// How many functions are remembered.
@@ -63,18 +65,33 @@ impl Memory {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| self.read());
         let found = known.get(&name(worker, module, function))?;
-        let now = stamps(worker, found.described.file.as_deref())?;
-        (found.stamps == now).then(|| found.described.clone())
+        let mut described = found.described.clone();
+        described.file = described.file.map(|file| worker.root.join(file));
+        let now = stamps(worker, described.file.as_deref())?;
+        (found.stamps == now).then_some(described)
     }
 
-    /// Remembers what functions of one worker say: module, function and description of each.
-    pub(super) fn remember(&self, news: &[(&Key, &str, &str, &Described)]) {
+    /// Remembers what functions of one worker say: module, function and description of each. What
+    /// says a value of `expanded` is not remembered.
+    pub(super) fn remember(
+        &self,
+        news: &[(&Key, &str, &str, &Described)],
+        expanded: &ExpandedValues,
+    ) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Read again: another process may have learned something meanwhile.
         let mut fresh = self.read();
         for (worker, module, function, described) in news {
             if let Some(stamps) = stamps(worker, described.file.as_deref()) {
-                let described = (*described).clone();
+                let mut described = (*described).clone();
+                let below = |file: PathBuf| match file.strip_prefix(&worker.root) {
+                    Ok(below) => below.to_owned(),
+                    Err(_) => file,
+                };
+                described.file = described.file.map(below);
+                if serde_json::to_value(&described).is_ok_and(|said| says(&said, expanded)) {
+                    continue;
+                }
                 fresh.insert(name(worker, module, function), Remembered { stamps, described });
             }
         }
@@ -111,6 +128,22 @@ fn name(worker: &Key, module: &str, function: &str) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
+    hex(hash)
+}
+
+/// Whether a value stands anywhere in a description.
+fn says(said: &Value, expanded: &ExpandedValues) -> bool {
+    match said {
+        Value::String(text) => expanded.stand_in(text),
+        Value::Array(items) => items.iter().any(|item| says(item, expanded)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| expanded.stand_in(key) || says(value, expanded))
+        }
+        _ => false,
+    }
+}
+
+fn hex(hash: Sha256) -> String {
     hash.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _infallible = write!(text, "{byte:02x}");
@@ -122,7 +155,9 @@ fn name(worker: &Key, module: &str, function: &str) -> String {
 fn stamps(worker: &Key, file: Option<&Path>) -> Option<Vec<String>> {
     let of = |path: &Path| {
         let meta = std::fs::metadata(path).ok()?;
-        Some(format!("{}:{}.{}:{}", path.display(), meta.mtime(), meta.mtime_nsec(), meta.len()))
+        let mut hash = Sha256::new();
+        hash.update(path.as_os_str().as_encoded_bytes());
+        Some(format!("{}:{}.{}:{}", hex(hash), meta.mtime(), meta.mtime_nsec(), meta.len()))
     };
     std::iter::once(worker.interpreter.as_path()).chain(file).map(of).collect()
 }
@@ -151,7 +186,7 @@ mod tests {
             file: Some(file.clone()),
         };
         let memory = || Memory::new(Some(dir.path().join("cache")));
-        memory().remember(&[(&worker, "m", "f", &described)]);
+        memory().remember(&[(&worker, "m", "f", &described)], &ExpandedValues::default());
         assert_eq!(memory().recall(&worker, "m", "f"), Some(described));
         assert_eq!(memory().recall(&worker, "m", "g"), None);
         let kept = std::fs::read_to_string(dir.path().join("cache/python-describe.json")).unwrap();

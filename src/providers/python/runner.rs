@@ -10,6 +10,7 @@ use super::worker::Reply;
 use super::workers::{Key, Workers};
 use super::{interpreter, sources};
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::model::fault::Signal;
 use crate::model::{Fault, FaultKind, JsonObject, Phase, ToolContext};
 use crate::provider::{KindContext, permit};
@@ -20,6 +21,7 @@ use crate::providers::surroundings;
 pub(super) struct Runner {
     workers: Workers,
     environment: Arc<dyn Environment>,
+    pub(super) expanded: ExpandedValues,
     /// What functions said about themselves.
     pub(super) memory: Memory,
 }
@@ -31,6 +33,7 @@ impl Runner {
             workers: Workers::new(context.events.clone()),
             memory: Memory::new(context.environment.cache_dir()),
             environment: Arc::clone(&context.environment),
+            expanded: context.expanded.clone(),
         }
     }
 
@@ -58,7 +61,7 @@ impl Runner {
         let key = Key {
             interpreter,
             root: entry.root.clone(),
-            env: surroundings::inherited(&entry.env, &entry.env_keys, environment),
+            env: surroundings::inherited(&entry.env, &entry.env_keys, environment, &self.expanded),
             confinement,
             sealed: entry.sealed.clone(),
             session: None,

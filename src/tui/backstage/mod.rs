@@ -191,6 +191,7 @@ impl Backstage {
 
 /// What is offered, as far as `reach` goes.
 async fn listed(host: &ToolHost, reach: Reach, servers: Vec<String>) -> Event {
-    let catalogue = Box::new(host.catalogue(&reach).await);
+    let mut catalogue = Box::new(host.catalogue(&reach).await);
+    catalogue.tools = host.shown(&catalogue.tools);
     Event::Listed { servers, catalogue }
 }

@@ -63,6 +63,10 @@ impl Judge {
             return Verdict::Ok;
         }
         let words = result.fault.as_ref().map_or("the tool said no", Fault::message);
-        Verdict::No(words.chars().take(WORDS).collect())
+        Verdict::No(match words.char_indices().nth(WORDS) {
+            // The cut shows, also to whoever looks for secrets beside it.
+            Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()).into(),
+            None => words.into(),
+        })
     }
 }

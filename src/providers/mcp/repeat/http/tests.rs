@@ -49,6 +49,7 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
     let vars = BTreeMap::from([("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned())]);
     let setup = McpSetup {
         environment: Arc::new(FixedEnvironment { vars, cwd: "/".into(), root: None }),
+        expanded: crate::config::expanded::ExpandedValues::default(),
         eras: Arc::new(EraMemory::new(None)),
         events: EventSink::nowhere(),
         inbox: Arc::new(NoInbox),

@@ -68,6 +68,7 @@ fn provider_of(spec: ServerSpec, traffic: TrafficSink) -> McpProvider {
     };
     let setup = McpSetup {
         environment: Arc::new(environment),
+        expanded: crate::config::expanded::ExpandedValues::default(),
         eras: Arc::new(EraMemory::new(None)),
         events: EventSink::nowhere(),
         inbox: Arc::new(NoInbox),

@@ -1,0 +1,66 @@
+//! Which arguments are secret by their schema or their name.
+
+use serde_json::Value;
+
+/// How many `$ref`s are followed to find a property's schema.
+const MAX_REFS: usize = 16;
+
+/// Whether a property's schema calls it secret.
+pub fn is_marked(schema: &Value) -> bool {
+    let says = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
+    says("writeOnly")
+        || says("x-secret")
+        || schema.get("format").and_then(Value::as_str) == Some("password")
+}
+
+/// Whether a property's name calls it secret: `password`, `api_key`, `authToken`, … Plurals of
+/// `token` are counts more often than secrets.
+pub fn names_secret(key: &str) -> bool {
+    let words = words(key);
+    let has = |word: &str| words.iter().any(|w| w == word);
+    let pair = |a: &str, b: &str| words.windows(2).any(|w| w[0] == a && w[1] == b);
+    ["password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "apikey"]
+        .iter()
+        .any(|word| has(word))
+        || ["authorization", "credential", "credentials", "bearer", "cookie"].iter().any(|w| has(w))
+        || pair("api", "key")
+        || pair("access", "key")
+        || pair("private", "key")
+}
+
+/// Numbers and booleans under a telling name (`token: 5`) are no secrets.
+pub(super) fn hides(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_))
+}
+
+/// `authToken`, `AUTH_TOKEN` and `auth-token` are the words `auth` and `token`.
+fn words(key: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_lower = false;
+    for c in key.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(last) = words.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+        after_lower = c.is_lowercase() || c.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+pub(super) fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    for _ in 0..MAX_REFS {
+        let Some(target) = schema.get("$ref").and_then(Value::as_str) else {
+            return Some(schema);
+        };
+        if is_marked(schema) {
+            return Some(schema);
+        }
+        schema = root.pointer(target.strip_prefix('#')?)?;
+    }
+    None
+}

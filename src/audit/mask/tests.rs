@@ -1,0 +1,277 @@
+//! What is found of a value, and what comes in its place.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::util::base64;
+use crate::util::tail::Tail;
+
+fn object(value: &Value) -> JsonObject {
+    value.as_object().cloned().unwrap()
+}
+
+#[test]
+fn traffic_is_masked_and_otherwise_exact() {
+    use std::sync::{Arc, Mutex};
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let sink = {
+        let kept = Arc::clone(&kept);
+        TrafficSink::new(move |traffic: Traffic| kept.lock().unwrap().push(traffic.what))
+    };
+    let masked = Masker::new([("TOKEN", "hunter2")]).traffic(sink);
+    let message = |bytes: &'static [u8]| Passed::Message {
+        direction: crate::model::traffic::Direction::Sent,
+        bytes: Bytes::from_static(bytes),
+        glance: Glance::Request { id: "hunter2".into(), method: "hunter2".to_owned() },
+        latency: None,
+    };
+    let head = Passed::Head {
+        direction: crate::model::traffic::Direction::Sent,
+        line: "GET http://x/?k=hunter2".to_owned(),
+        headers: vec![("x".to_owned(), "hunter2".to_owned())],
+        latency: None,
+    };
+    let text = || "hunter2".to_owned();
+    for what in [
+        message(b"\xff hunter2 and hunter2!"),
+        message(b"\xff exact \xfe"),
+        head,
+        Passed::Stderr(text()),
+        Passed::Noise(text()),
+        Passed::Opened(text()),
+        Passed::Closed(text()),
+    ] {
+        let (at, call, server) = (std::time::Duration::ZERO, None, "a".to_owned());
+        masked.emit(Traffic { server, sequence: 1, at, call, what });
+    }
+    let kept = kept.lock().unwrap();
+    let all = format!("{kept:?}");
+    assert!(!all.contains("hunter2"), "{all}");
+    let exact = |index: usize| match &kept[index] {
+        Passed::Message { bytes, .. } => bytes.clone(),
+        other => panic!("{other:?}"),
+    };
+    let mark = "‹secret:TOKEN›";
+    let expected = [&b"\xff "[..], mark.as_bytes(), b" and ", mark.as_bytes(), b"!"].concat();
+    assert_eq!(exact(0), expected);
+    assert_eq!(exact(1), &b"\xff exact \xfe"[..]);
+    assert!(!Masker::new([("TOKEN", "hunter2")]).traffic(TrafficSink::off()).is_on());
+}
+
+#[test]
+fn properties_marked_by_the_schema_are_masked() {
+    let schema = json!({
+        "properties": {
+            "a": {"type": "string", "writeOnly": true},
+            "b": {"type": "string", "format": "password"},
+            "c": {"x-secret": true},
+            "d": {"$ref": "#/$defs/Key"},
+            "e": {"properties": {"inner": {"x-secret": true}}},
+            "f": {"items": {"writeOnly": true}},
+            "g": {"$ref": "#/properties/g"}
+        },
+        "$defs": {"Key": {"type": "string", "writeOnly": true}}
+    });
+    let masked = Masker::default().arguments(
+        &object(&json!({
+            "a": "1", "b": "2", "c": {"x": 3}, "d": "4",
+            "e": {"inner": "5", "outer": "6"}, "f": ["7"], "g": "8"
+        })),
+        &schema,
+    );
+    assert_eq!(
+        Value::Object(masked),
+        json!({"a": MASK, "b": MASK, "c": MASK, "d": MASK,
+               "e": {"inner": MASK, "outer": "6"}, "f": MASK, "g": "8"})
+    );
+}
+
+#[test]
+fn telling_names_are_masked_and_counts_are_not() {
+    for key in ["password", "apiKey", "API_KEY", "auth-token", "githubToken", "client_secret"] {
+        assert!(names_secret(key), "{key}");
+    }
+    for key in ["max_tokens", "key", "tokenizer", "author", "secretary", "monkey"] {
+        assert!(!names_secret(key), "{key}");
+    }
+    let masked = Masker::default().arguments(
+        &object(&json!({"token": "x", "n": {"password": "y"}, "secret": 5})),
+        &json!({}),
+    );
+    assert_eq!(Value::Object(masked), json!({"token": MASK, "n": {"password": MASK}, "secret": 5}));
+}
+
+#[test]
+fn known_values_go_in_every_form() {
+    let masker = Masker::new([("KEY", "pä/ss w\"rd"), ("TINY", "ab")]);
+    for text in [
+        "x pä/ss w\"rd y",
+        r#"{"a":"pä/ss w\"rd"}"#,
+        r#"{"a":"p\u00e4\/ss w\"rd"}"#,
+        "q=p%C3%A4%2Fss%20w%22rd&x",
+        "q=p%c3%a4%2fss%20w%22rd&x",
+        "q=p%C3%A4%2Fss+w%22rd&x",
+    ] {
+        assert!(masker.text(text).contains("‹secret:KEY›"), "{text}");
+    }
+    assert_eq!(masker.text("ab is too short to be hidden"), "ab is too short to be hidden");
+}
+
+#[test]
+fn a_value_inside_longer_base64_is_found() {
+    // base64 of "ada:hunter22", as in an Authorization header.
+    let masker = Masker::new([("PASS", "hunter22")]);
+    let masked = masker.text("Basic YWRhOmh1bnRlcjIy");
+    assert!(masked.contains("‹secret:PASS›"), "{masked}");
+}
+
+/// JSON text with everything beyond ASCII as `\u` escapes.
+fn ascii_json(json: &str) -> String {
+    json.encode_utf16()
+        .map(|unit| match char::from_u32(u32::from(unit)) {
+            Some(c) if c.is_ascii() => c.to_string(),
+            _ => format!("\\u{unit:04x}"),
+        })
+        .collect()
+}
+
+fn percent(bytes: &[u8]) -> String {
+    let escape = |byte: &u8| match char::from(*byte) {
+        c if c.is_ascii_alphanumeric() => c.to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    bytes.iter().map(escape).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_reference_comes_back_as_it_is_written() {
+    let masker = Masker::default();
+    masker.learn_reference("${BASE}", "https://ada:hunter22@corp.example/tenant-0815");
+    masker.learn_reference("${BASE_NAME}", "BASE");
+    masker.learn("BASE", "https://ada:hunter22@corp.example/tenant-0815");
+    let once = masker.text("GET https://ada:hunter22@corp.example/tenant-0815/x base");
+    assert_eq!(once, "GET ${BASE}/x ${BASE_NAME}");
+    assert_eq!(masker.text(&once), once, "masking twice changes nothing");
+    // What a library makes of an address has its parts.
+    let parts = masker.text("cannot reach corp.example as ada: hunter22 (POST /tenant-0815)");
+    assert_eq!(parts, "cannot reach ${BASE} as ada: ${BASE} (POST /tenant-0815)");
+    masker.learn_reference("${file:a\"b}", "of-a-file");
+    assert_eq!(masker.text("of-a-file"), "${file:a_b}");
+}
+
+#[test]
+fn values_that_overlap_leave_nothing_of_either() {
+    let masker = Masker::new([("A", "head-common"), ("B", "common-tail")]);
+    assert_eq!(masker.text("<head-common-tail>"), "<‹secret:A›>");
+    assert_eq!(masker.text("<head-commoncommon-tail>"), "<‹secret:A›‹secret:B›>");
+}
+
+#[test]
+fn a_cut_leaves_no_part_of_a_value() {
+    let value = "s3cr3t/va\"lue-of-24-bytes";
+    let masker = Masker::new([("K", value)]);
+    let json = serde_json::to_string(value).unwrap();
+    for whole in [value.to_owned(), percent(value.as_bytes()), hex(value.as_bytes()), json] {
+        for at in 0..whole.len() {
+            let (head, tail) = whole.split_at(at);
+            let head = masker.text(&format!("{head}…"));
+            let tail = masker.text(&format!("…{tail}"));
+            // Less than four letters, and what the cut left of an escape.
+            for part in whole.as_bytes().windows(9).map(|part| std::str::from_utf8(part).unwrap()) {
+                assert!(!head.contains(part) && !tail.contains(part), "{at}: {head} {tail}");
+            }
+        }
+    }
+    let plain = |at: usize| {
+        let (head, tail) = value.split_at(at);
+        (masker.text(&format!("a {head}…")), masker.text(&format!("…{tail} b")))
+    };
+    for at in 0..value.len() {
+        let (head, tail) = plain(at);
+        for part in value.as_bytes().windows(SHORTEST).map(|p| std::str::from_utf8(p).unwrap()) {
+            assert!(!head.contains(part) && !tail.contains(part), "{at}: {head} {tail}");
+        }
+    }
+}
+
+#[test]
+fn a_value_over_the_edge_of_a_window_leaves_no_part() {
+    let value = "qxzjvkwqzxkjvwzqxj";
+    let masker = Masker::new([("K", value)]);
+    let is_seen = |text: &str| (0..=value.len() - 4).any(|at| text.contains(&value[at..at + 4]));
+    for before in (4096 - value.len() - 2)..=4097 {
+        let line = format!("{}{value} and more", "-".repeat(before));
+        let mut tail = Tail::default();
+        line.as_bytes().chunks(7).for_each(|chunk| tail.push(chunk));
+        let unfinished = masker.text(&tail.last(1)[0]);
+        tail.push(b"\n");
+        let finished = masker.text(&tail.last(1)[0]);
+        assert!(!is_seen(&unfinished) && !is_seen(&finished), "{before}");
+    }
+    let long = format!("{} {value} ", "-".repeat(290));
+    for skipped in 0..20 {
+        let cut = crate::net::words::cut(&long[skipped..]);
+        assert!(!is_seen(&masker.text(&cut)), "{cut}");
+        let short = crate::util::text::shorten(&long, 280 + skipped);
+        assert!(!is_seen(&masker.text(&short)), "{short}");
+    }
+}
+
+#[test]
+fn a_large_value_is_found_whole_and_by_its_lines() {
+    let line = |n: usize| format!("{n:04}-{}", "abcdefgh".repeat(7));
+    let pem: Vec<String> = (0..400).map(line).collect();
+    let masker = Masker::default();
+    masker.learn_reference("${file:key.pem}", &pem.join("\n"));
+    assert_eq!(masker.text(&pem.join("\n")), "${file:key.pem}");
+    assert_eq!(masker.text(&pem[7]), "${file:key.pem}");
+    let encoded = masker.text(&base64::encode(pem.join("\n").as_bytes()));
+    assert!(encoded.starts_with("${file:key.pem}") && encoded.len() < 20, "{encoded}");
+}
+
+proptest! {
+    #[test]
+    fn no_secret_is_left_in_any_form(
+        secret in "[0-9]{2}[ -~äß€😀]{6,24}",
+        before in "[g-z]{0,5}",
+        after in "[a-z]{0,5}",
+    ) {
+        let masker = Masker::new([("NAME", secret.as_str())]);
+        let all = format!("{before}{secret}{after}");
+        let json = serde_json::to_string(&all).unwrap();
+        prop_assert!(!masker.text(&all).contains(&secret));
+        let bytes = all.as_bytes();
+        let encoded = base64::encode(bytes);
+        let twice = serde_json::to_string(&json).unwrap();
+        for text in [
+            all.to_ascii_uppercase(),
+            all.to_uppercase(),
+            all.to_lowercase(),
+            json.clone(),
+            ascii_json(&json),
+            format!("{twice} {}", serde_json::to_string(&twice).unwrap()),
+            percent(bytes),
+            percent(bytes).to_lowercase(),
+            percent(percent(bytes).as_bytes()),
+            url::form_urlencoded::byte_serialize(bytes).collect(),
+            percent(json.as_bytes()),
+            hex(bytes),
+            hex(bytes).to_uppercase(),
+            encoded.trim_end_matches('=').to_owned(),
+            encoded.replace('+', "-").replace('/', "_"),
+            percent(encoded.as_bytes()),
+        ] {
+            let masked = masker.text(&text);
+            prop_assert!(masked.contains("‹secret:NAME›"), "{} -> {}", text, masked);
+        }
+        let arguments = object(&json!({ "deep": [{ "x": all }], all.clone(): 1 }));
+        let masked = Value::Object(masker.arguments(&arguments, &json!({}))).to_string();
+        let escaped = serde_json::to_string(&secret).unwrap();
+        prop_assert!(!masked.contains(escaped.trim_matches('"')));
+    }
+}
