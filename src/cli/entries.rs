@@ -22,6 +22,9 @@ pub fn expect_servers(
         let fault = Fault::config(format!("'{}' is {}", entry.name, out_of_service(entry)));
         return Err(explained(fault, entry));
     }
+    if let Some(entry) = configuration.untrusted.iter().find(|entry| entry.name == *name) {
+        return Err(entry.refusal());
+    }
     let fault = Fault::usage(format!("there is no server '{name}'"));
     if known.is_empty() {
         return Err(fault.hint("no server is configured; they are declared in mcp.yaml"));

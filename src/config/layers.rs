@@ -212,7 +212,7 @@ fn nothing_of_a_project_is_expanded_before_consent() {
         "t: starts echo '${CANARY}'",
         "s: starts '${CANARY}' (decided by your ${CANARY})",
         "tells it the roots [\"https://x/${CANARY}\"]",
-        "h: contacts http://x/${CANARY}; uses ${CANARY} in auth.token_env_var, url",
+        "h: contacts http://x/${CANARY}; uses ${CANARY} in url, auth.token_env_var",
     ] {
         assert!(question.contains(said), "{said} is missing in\n{question}");
     }

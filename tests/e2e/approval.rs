@@ -28,8 +28,8 @@ fn the_question_shows_the_exact_command_and_no_secret() {
     let room = room("[echo, \"{text}\", \"x{code}\"]");
     let words = ["say", "text=a\u{1b}[8m\u{202e}b", "code=hunter2-secret"];
     let mut pty = Pty::toolhost(&room, &[&NAMED[..], &words].concat());
-    pty.expect("v to view everything [no]: ").cleared();
-    pty.type_keys("v\r").expect("arguments").expect("[no]: ").type_keys("n\r");
+    pty.expect("(v: everything) ").cleared();
+    pty.type_keys("v\r").expect("arguments").expect("[y/N] ").type_keys("n\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(6), "{screen}");
     for word in
@@ -63,16 +63,19 @@ fn a_yes_counts_only_for_what_was_shown() {
     let text = format!("text={}tail-of-it", "long ".repeat(500));
     let call = [&NAMED[..], &["say", &text]].concat();
     let mut pty = Pty::sized(&room, BINARY, &call, 12, 60);
-    pty.expect("more lines").expect("v to view the rest").type_keys("yes\r");
-    pty.cleared().expect("Not everything").expect("[no]: ").type_keys("v\r");
-    pty.expect("Enter goes on").cleared().type_keys("\r").expect("Enter goes on");
-    pty.cleared().type_keys("q\r").expect("Type yes, no").type_keys("yes\r");
+    pty.expect("more lines").expect("v: the rest").type_keys("yes\r");
+    pty.cleared().expect("Not everything").expect("[y/N] ").type_keys("v\r");
+    pty.expect("Enter for the next").cleared().type_keys("\r").expect("Enter for the next");
+    // Leaving before the end is not enough; jumping to it is.
+    pty.cleared().type_keys("q\r").expect("v: the rest").type_keys("v\r");
+    pty.cleared().expect("Enter for the next").type_keys("e\r").expect("tail-of-it");
+    pty.expect("[y/N] ").type_keys("yes\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(0), "{screen}");
     assert!(screen.contains("tail-of-it"), "{screen}");
 
     let mut pty = Pty::sized(&room, BINARY, &call, 12, 60);
-    pty.expect("v to view the rest").type_keys("v\r").expect("Enter goes on").type_keys("\u{4}");
+    pty.expect("v: the rest").type_keys("v\r").expect("Enter for the next").type_keys("\u{4}");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(6), "{screen}");
 }
@@ -83,7 +86,7 @@ fn answers_and_refusals_are_recorded_with_their_reasons() {
     let call = [&NAMED[..], &["say"]].concat();
     for answer in ["y\r", "n\r"] {
         let mut pty = Pty::toolhost(&room, &call);
-        pty.expect("[no]: ").type_keys(answer);
+        pty.expect("[y/N] ").type_keys(answer);
         pty.finish();
     }
     room.toolhost(call).check().exits(6).says(&["nobody can be asked"]);

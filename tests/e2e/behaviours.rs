@@ -287,7 +287,7 @@ fn what_a_project_would_start_is_refused_until_it_is_allowed() {
         let finished = room.toolhost(arguments.iter().copied()).check();
         finished.exits(6).says(&["not trusted yet", "toolhost trust"]);
     }
-    assert!(room.toolhost(["servers"]).check().out().contains("failed"));
+    assert!(room.toolhost(["servers"]).check().out().contains("untrusted"));
     assert!(log_events(&log, "start").is_empty(), "it was started");
 
     let call = || room.toolhost(["call", "srv-echo", "message=hi"]);

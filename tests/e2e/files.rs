@@ -73,7 +73,9 @@ fn the_example_runs() {
     for file in ["tools.yaml", "data/shopping.md"] {
         room.file(file, &std::fs::read_to_string(source.join(file)).unwrap());
     }
-    // Nothing in it leads out of its own directory, so nothing has to be allowed.
+    // It writes, and so one answer is needed.
+    room.toolhost(["call", "notes-search", "text=milk"]).check().exits(6);
+    room.toolhost(["trust", "--yes"]).check().exits(0);
     let call = |words: &[&str]| room.toolhost([&["call"], words].concat()).check();
     room.toolhost(["config", "check", "--strict"]).check().exits(0);
     let found = call(&["notes-search", "text=milk"]);
@@ -117,7 +119,7 @@ components:
         |tool: &str, path: &str| room.toolhost(["call", tool, &format!("path={path}")]).check();
     call("a-read", "home/secret").exits(6).says(&["leads out of"]);
     for tool in ["b-read", "c-read", "d-read"] {
-        call(tool, "secret").exits(6).says(&["not trusted yet", "directory: ", "toolhost trust"]);
+        call(tool, "secret").exits(6).says(&["not trusted yet", "reads ", "toolhost trust"]);
     }
     // What the project says about a name moves no entry of the user.
     assert_eq!(call("mine-read", "mine").exits(0).out(), "mine\n");
@@ -127,7 +129,7 @@ components:
     // Allowed is the directory that was shown: another one is asked about again.
     std::fs::remove_file(room.path("work/data/home")).unwrap();
     symlink(room.path("data"), room.path("work/data/home")).unwrap();
-    call("b-read", "own/mine").exits(6).says(&["not trusted yet"]);
+    call("b-read", "own/mine").exits(6).says(&["not trusted any more"]);
 }
 
 /// O05: a writer that is killed leaves the old content or the new one, and the next writer leaves

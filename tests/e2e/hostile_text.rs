@@ -301,7 +301,7 @@ fn a_terminal_sees_the_same() {
     }
     let words = ["--plain", "--mcp", "mcp.yaml", "call", "srv-risky", "message=x"];
     let mut pty = Pty::toolhost(&room, &words);
-    pty.expect("[no]: ").type_keys("n\r");
+    pty.expect("[y/N] ").type_keys("n\r");
     clean_screen("the question of a call", &pty.finish().1);
 }
 
@@ -311,7 +311,6 @@ fn the_question_of_trust_shows_all_and_only_what_is_safe() {
     evil_files(&room);
     let mut pty = Pty::toolhost(&room, &["--plain", "trust"]);
     // An answer counts only when it was typed after its question.
-    pty.expect("function: ").expect("[no]: ").type_keys("n\r");
-    pty.expect("found at: ").type_keys("n\r");
+    pty.expect("starts ").expect("[y/N] ").type_keys("n\r");
     clean_screen("trust", &pty.finish().1);
 }

@@ -205,8 +205,10 @@ fn a_projects_file_gets_no_credentials_before_a_person_allows_it() {
     };
     run(&["call", "echo"]).exits(6).says(&["toolhost trust"]);
     assert_eq!(api.heard().len(), 0);
-    // What hands out nothing needs no leave.
-    run(&["call", "item", "id=1"]).exits(0);
+    // A plain address is not contacted either.
+    run(&["call", "item", "id=1"]).exits(6);
+    assert_eq!(api.heard().len(), 0);
+    run(&["--trust", "call", "item", "id=1"]).exits(0);
     run(&["--trust", "call", "echo"]).exits(0);
     assert_eq!(api.heard().len(), 2);
 }

@@ -30,7 +30,9 @@ impl Guarded {
                 std::thread::spawn(move || serve(stream.unwrap(), address, &log));
             }
         });
-        room.file("mcp.yaml", &format!("tasks: {{ url: \"http://{address}/mcp\" }}\n"));
+        // The user's own entry: what a project names as issuer has to be public.
+        let entry = format!("tasks: {{ url: \"http://{address}/mcp\" }}\n");
+        std::fs::write(room.path("config/toolhost/mcp.yaml"), entry).unwrap();
         Self { address, heard }
     }
 
@@ -209,8 +211,6 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
 fn a_stored_login_is_not_used_by_an_untrusted_entry_of_the_same_address() {
     let room = Sandbox::new();
     let server = Guarded::start(&room);
-    let users = room.path("config/toolhost/mcp.yaml");
-    std::fs::rename(room.path("work/mcp.yaml"), users).unwrap();
     assert_eq!(log_in(&room, &[]).0, Some(0));
     room.toolhost(["call", "tasks-headers"]).check().exits(0);
     let before = server.heard.lock().unwrap().len();

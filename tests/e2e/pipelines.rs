@@ -134,10 +134,9 @@ fn a_pipeline_of_a_project_is_asked_about_with_what_it_calls() {
          - { name: words, command: [wc, -w], input: stdin_text, parameters_schema: { type: object, properties: { text: { type: string } } } }\n",
     );
     let refused = room.toolhost(["call", "both"]).check();
-    refused.exits(6).says(&["not trusted yet", "calls: words with {\"text\":\"hi\"}"]);
+    refused.exits(6).says(&["not trusted yet", "calls words with {\"text\":\"hi\"}"]);
     let mut pty = Pty::toolhost(&room, &["call", "both"]);
-    pty.expect("calls: words").expect("yes or no").type_keys("yes\r");
-    pty.expect("program: wc").type_keys("yes\r");
+    pty.expect("calls words").expect("starts wc").expect("[y/N] ").type_keys("yes\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(0), "{screen}");
     room.toolhost(["call", "both"]).check().exits(0);

@@ -143,7 +143,7 @@ fn run(room: &Sandbox, manner: &Manner<'_>, command: &str) -> (String, Option<i3
         write!(script, "export TERM=dumb; stty cols 90\n{command}").unwrap();
         let mut pty = Pty::program(room, "bash", &["-c", &script]);
         if let Some(answer) = manner.typing {
-            pty.expect("[no]: ").type_keys(&format!("{answer}\r"));
+            pty.expect("[y/N] ").type_keys(&format!("{answer}\r"));
         }
         let (code, screen) = pty.finish();
         (screen.replace("\r\n", "\n"), code)

@@ -21,7 +21,7 @@ fn a_destructive_tool_asks_and_takes_no_for_an_answer() {
     {
         let (room, _fixture) = room_with_server();
         let mut pty = Pty::toolhost(&room, &["--mcp", "mcp.yaml", "call", "srv-wipe"]);
-        pty.expect("srv-wipe").expect("[no]: ").type_keys(answer);
+        pty.expect("srv-wipe").expect("[y/N] ").type_keys(answer);
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(code), "{answer:?}\n{screen}");
         assert_eq!(calls(&room), expected, "{answer:?}\n{screen}");
@@ -34,15 +34,19 @@ fn a_project_is_asked_about_once() {
     let arguments = ["call", "srv-echo", "message=hi"];
     let mut pty = Pty::toolhost(&room, &arguments);
     // The whole command is on the screen before the answer is read.
-    pty.expect("misbehaving_server").expect("event-log").expect("yes or no").type_keys("n\r");
+    pty.expect("misbehaving_server").expect("event-log").expect("[y/N] ").type_keys("n\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(6), "{screen}");
     assert!(log_events(&room.log("srv"), "start").is_empty());
 
-    let mut pty = Pty::toolhost(&room, &arguments);
-    pty.expect("yes or no").type_keys("yes\r");
+    // The no holds for this content, until somebody asks for the question.
+    let (status, screen) = Pty::toolhost(&room, &arguments).finish();
+    assert_eq!(status, Some(6), "{screen}");
+    let mut pty = Pty::toolhost(&room, &["trust"]);
+    pty.expect("[y/N] ").type_keys("yes\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(0), "{screen}");
+    room.toolhost(arguments).check().exits(0);
     assert_eq!(calls(&room), 1);
 
     // It is remembered, and now holds without a terminal too.
@@ -51,7 +55,7 @@ fn a_project_is_asked_about_once() {
 }
 
 #[test]
-fn an_interruption_takes_no_earlier_answer_back() {
+fn an_interruption_is_no_answer() {
     let room = Sandbox::new();
     let fixtures = ["one", "two"].map(|name| {
         let fixture = Fixture::fault(Place::Stdio, "none", "legacy", &room.log(name));
@@ -59,12 +63,16 @@ fn an_interruption_takes_no_earlier_answer_back() {
         fixture
     });
     let mut pty = Pty::toolhost(&room, &["servers"]);
-    pty.expect("one.jsonl").expect("[no]: ").type_keys("yes\r");
-    pty.expect("two.jsonl").type_keys("\u{3}");
+    // One question for both.
+    pty.expect("one.jsonl").expect("two.jsonl").expect("[y/N] ").type_keys("\u{3}");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(130), "{screen}");
-    room.toolhost(["servers", "one"]).check().exits(0);
-    room.toolhost(["servers", "two"]).check().exits(6);
+    for name in ["one", "two"] {
+        room.toolhost(["servers", name]).check().exits(6);
+    }
+    let mut pty = Pty::toolhost(&room, &["servers"]);
+    pty.expect("[y/N] ").type_keys("yes\r");
+    assert_eq!(pty.finish().0, Some(0), "it is asked again, and answers for both");
     drop(fixtures);
 }
 
@@ -72,7 +80,7 @@ fn an_interruption_takes_no_earlier_answer_back() {
 fn ctrl_c_at_a_question_is_an_interruption() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::toolhost(&room, &["--mcp", "mcp.yaml", "call", "srv-wipe"]);
-    pty.expect("[no]: ").type_keys("\u{3}");
+    pty.expect("[y/N] ").type_keys("\u{3}");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(130), "{screen}");
     assert_eq!(calls(&room), 0);

@@ -147,7 +147,7 @@ fn a_server_on_a_socket_is_used_like_any_other() {
     assert_eq!(server["endpoint"], endpoint);
     // A socket knows the user by the user's rights: a project's file asks first.
     let refused = room.toolhost(CALL).check();
-    refused.exits(6).says(&["not trusted yet", &endpoint, "over a local socket"]);
+    refused.exits(6).says(&["not trusted yet", "contacts unix:./mcp.sock"]);
 
     let elsewhere = format!("unix://{}:/elsewhere", room.path("work/mcp.sock").display());
     room.file("mcp.yaml", &format!("mcp_servers:\n  old: {{ url: \"{elsewhere}\" }}\n"));

@@ -15,7 +15,7 @@ use crate::cli::context::{Context, Outcome, Starts, plural};
 use crate::cli::entries;
 use crate::cli::output::{Door, Format, Label, Line, Page, fault};
 use crate::cli::views::{self, pins::Flagged};
-use crate::config::spec::{Configuration, ProfileSpec};
+use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::Reach;
 use crate::model::{Fault, Problem, Safety, Source, ToolDefinition, ToolStatus};
 
@@ -116,6 +116,7 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     let verdict = views::catalogue::verdict(&catalogue, answered);
     let verdict = views::catalogue::with_failures(verdict, &failures, answered);
     let verdict = views::catalogue::joined(verdict, &assembly.configuration.problems);
+    let verdict = verdict.or_else(|| untrusted(args, &assembly.configuration, answered));
     match &context.global.profile {
         // A profile hides names; what is hidden is not gone.
         None => {
@@ -134,7 +135,9 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
             let problems: Vec<Value> = found.map(fault::finding_json).collect();
-            let value = views::catalogue::json(&tools, flagged.as_ref(), &catalogue, problems);
+            let untrusted = &assembly.configuration.untrusted;
+            let value =
+                views::catalogue::json(&tools, flagged.as_ref(), &catalogue, untrusted, problems);
             context.door.value(format, &value)?;
         }
         Names => {
@@ -156,6 +159,21 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
         }
     }
     verdict.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// That entries which were asked for are not trusted: the refusal itself when nothing else answered.
+fn untrusted(args: &ListArgs, configuration: &Configuration, answered: bool) -> Option<Fault> {
+    let asked = |entry: &&UntrustedEntry| {
+        entry.role == FileRole::Tools && asks_internal(args, entry.kind) && !args.declared
+    };
+    let first = configuration.untrusted.iter().find(asked)?;
+    let count = configuration.untrusted.iter().filter(asked).count();
+    if count == 1 && !answered {
+        return Some(first.refusal());
+    }
+    let words = plural(count, "entry is", "entries are");
+    let fault = if answered { Fault::partial } else { Fault::denied };
+    Some(fault(format!("{words} not trusted")).hint(format!("see and allow: {}", first.allowed_by)))
 }
 
 /// What is suspicious about each tool. Notes are for who asks for `all`.
@@ -296,7 +314,9 @@ fn unsaid(catalogue: &Catalogue) -> Vec<&Problem> {
 fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> bool {
     tools.iter().any(|tool| match tool.source {
         Source::Internal => {
-            asks_internal(args, tool.kind) && !(failed && tool.unavailable.is_some())
+            tool.status != ToolStatus::Untrusted
+                && asks_internal(args, tool.kind)
+                && !(failed && tool.unavailable.is_some())
         }
         Source::Mcp => {
             !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)

@@ -82,18 +82,18 @@ pub(super) fn hold(door: &Door, mut terminal: File, question: Question) -> io::R
 }
 
 fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
-    if !seen {
-        return Line::of(Label::Heading, words).then(Label::Plain, " [N, v to view the rest] ");
+    let more = match (seen, more) {
+        (false, _) => Some("v: the rest, before y counts"),
+        (true, true) => Some("v: everything"),
+        (true, false) => None,
+    };
+    let author = author.then_some("a: yes, as its author");
+    let further: Vec<&str> = author.into_iter().chain(more).collect();
+    let line = Line::of(Label::Heading, format!("{words} [y/N] "));
+    if further.is_empty() {
+        return line;
     }
-    let mut choices = " [y/N".to_owned();
-    if author {
-        choices.push_str(", a as its author");
-    }
-    if more {
-        choices.push_str(", v to view everything");
-    }
-    choices.push_str("] ");
-    Line::of(Label::Heading, words).then(Label::Plain, choices)
+    line.then(Label::Plain, format!("({}) ", further.join(", ")))
 }
 
 /// How far somebody looked.

@@ -13,6 +13,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::context::{out_of_service, plural};
 use crate::cli::output::table::{Column, Table};
 use crate::cli::output::{Label, Line, Page, fault};
+use crate::config::spec::UntrustedEntry;
 use crate::model::{Fault, Problem, Source, Speed, ToolDefinition, ToolStatus};
 
 /// The most characters of a description that are shown in a list.
@@ -36,7 +37,7 @@ pub fn page(tools: &[&ToolDefinition], flagged: &Flagged, width: Option<usize>) 
         for each in &marks {
             mark.push(each.label(), each.sign());
         }
-        let dim = tool.status == ToolStatus::Unavailable;
+        let dim = matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Untrusted);
         let speed = if tool.speed == Speed::default() { "" } else { tool.speed.as_str() };
         table.row([
             mark,
@@ -95,13 +96,16 @@ pub fn json<'a>(
     tools: &'a [&'a ToolDefinition],
     flagged: Option<&'a Flagged>,
     catalogue: &Catalogue,
+    untrusted: &[UntrustedEntry],
     problems: Vec<Value>,
 ) -> impl Serialize + use<'a> {
     let servers: Vec<Value> = catalogue
         .servers
         .iter()
         .map(|server| {
+            let is_untrusted = untrusted.iter().any(|entry| entry.name == server.name);
             let status = match (&server.fault, server.partial) {
+                (Some(_), _) if is_untrusted => "untrusted",
                 (Some(_), _) => "failed",
                 (None, true) => "partial",
                 (None, false) => "ok",
@@ -458,7 +462,7 @@ mod tests {
         let dead = Fault::unreachable("exited").server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
-        let value = json(&tools, None, &catalogue, Vec::new());
+        let value = json(&tools, None, &catalogue, &[], Vec::new());
         assert_snapshot!(json_text::pretty(&value), @r#"
         {
           "tools": [

@@ -8,26 +8,27 @@ use crate::config::consent::{QuestionLine, TrustRequest};
 
 /// The question: the difference where the project was trusted before, else the whole.
 pub fn question(request: &TrustRequest) -> Page {
-    let mut page = heading(request);
-    if request.previous.is_some() {
-        page.push(Line::of(Label::Warning, "It changed since it was trusted:"));
-    }
+    let words = match request.previous {
+        Some(_) => " changed since it was trusted:",
+        None => " would:",
+    };
+    let mut page = heading(request, words);
     lines(&request.difference(), &mut page);
     page
 }
 
 /// Everything that would be trusted.
 pub fn whole(request: &TrustRequest) -> Page {
-    let mut page = heading(request);
+    let mut page = heading(request, " would:");
     lines(&request.whole(), &mut page);
     page
 }
 
-fn heading(request: &TrustRequest) -> Page {
+fn heading(request: &TrustRequest, words: &str) -> Page {
     Page::from(
         Line::plain("The project ")
             .then(Label::Name, request.root.display().to_string())
-            .then(Label::Plain, " would:"),
+            .then(Label::Plain, words),
     )
 }
 
@@ -135,7 +136,14 @@ mod tests {
             TrustRequest { root: "/p".into(), bundle: bundle("1"), ..TrustRequest::default() };
         let shown =
             |request: &TrustRequest| Palette::default().page(&question(request)).to_string();
-        assert_snapshot!(shown(&request), @"");
+        assert_snapshot!(shown(&request), @r"
+        The project /p would:
+          mcp.yaml
+            github  starts npx -y server@1 (/usr/bin/npx)
+              PATH=./bin
+              warning: no fixed version
+            docs  contacts https://docs.example
+        ");
         request.previous = Some(Arc::new(ProjectRecord {
             root: "/p".into(),
             when: String::new(),
@@ -143,6 +151,13 @@ mod tests {
             bundle: bundle("1"),
         }));
         request.bundle = bundle("2");
-        assert_snapshot!(shown(&request), @"");
+        assert_snapshot!(shown(&request), @r"
+        The project /p changed since it was trusted:
+          mcp.yaml
+            github  starts npx -y server@2 (/usr/bin/npx)
+              PATH=./bin
+              warning: no fixed version
+              before: starts npx -y server@1 (/usr/bin/npx)
+        ");
     }
 }

@@ -32,8 +32,9 @@ pub struct Bundle {
     pub entries: Vec<EntryRecord>,
     /// Code and documents by the path that names them.
     pub code: BTreeMap<PathBuf, BoundFile>,
-    /// Where each entry's program was found, by `entry: program`.
-    pub programs: BTreeMap<String, PathBuf>,
+    /// Where the programs of entries were found and which directories they use, links resolved, by
+    /// `entry: program` and `entry: reads`.
+    pub resolved: BTreeMap<String, PathBuf>,
     /// The names of the user's own that the project's entries take.
     pub replaces: Vec<String>,
 }
@@ -45,8 +46,8 @@ pub enum Difference {
     File(String),
     /// Code or a document is new or has changed.
     Code(PathBuf),
-    /// A program is found elsewhere than before.
-    Program(String, PathBuf),
+    /// A program is found elsewhere than before, or a directory leads elsewhere.
+    Resolved(String, PathBuf),
     /// The user has an entry of this name since, or the project has.
     Replaces(String),
 }
@@ -71,9 +72,9 @@ impl Bundle {
                 found.push(Difference::Code(path.clone()));
             }
         }
-        for (program, now) in &self.programs {
-            if trusted.programs.get(program) != Some(now) {
-                found.push(Difference::Program(program.clone(), now.clone()));
+        for (use_of, now) in &self.resolved {
+            if trusted.resolved.get(use_of) != Some(now) {
+                found.push(Difference::Resolved(use_of.clone(), now.clone()));
             }
         }
         for name in &self.replaces {
@@ -160,7 +161,7 @@ mod tests {
             |to: &str, sha: &str| BoundFile { resolved: to.into(), sha256: Some(sha.to_owned()) };
         let bundle = |code: BoundFile, program: &str| Bundle {
             code: BTreeMap::from([(code.resolved.clone(), code)]),
-            programs: BTreeMap::from([("t: git".to_owned(), program.into())]),
+            resolved: BTreeMap::from([("t: git".to_owned(), program.into())]),
             ..Bundle::default()
         };
         let trusted = bundle(file("/p/a.py", "1"), "/usr/bin/git");

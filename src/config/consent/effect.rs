@@ -23,8 +23,13 @@ pub enum Effect {
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
     Document(String),
-    /// Calls the tool of this name.
-    Calls(String),
+    /// Calls a tool.
+    Calls {
+        /// Its name.
+        tool: String,
+        /// What it is given, as the entry writes it.
+        arguments: Option<String>,
+    },
     /// Takes the tools of this server under its own name.
     Renames(String),
     /// Anything else, in words that go on after "it".

@@ -25,7 +25,7 @@ pub(super) struct KnownProgram {
 /// variables.
 pub(super) fn look(
     effect: &ProgramEffect,
-    base_dir: &Path,
+    (base_dir, root): (&Path, &Path),
     environment: &dyn Environment,
 ) -> KnownProgram {
     let mut decided_by = Vec::new();
@@ -67,10 +67,13 @@ pub(super) fn look(
         }
         None => Given::default(),
     };
-    if let Some(program) = &program
-        && program.word.contains('/')
-    {
-        files.code.insert(0, program.from.join(&program.word).components().collect());
+    if let Some(program) = &program {
+        if program.word.contains('/') {
+            files.code.insert(0, program.from.join(&program.word).components().collect());
+        } else if program.found.starts_with(root) {
+            // Found by its name, and code of the project all the same.
+            files.code.insert(0, program.found.clone());
+        }
     }
     decided_by.sort();
     decided_by.dedup();

@@ -121,11 +121,11 @@ impl TrustRequest {
                     let word = if before.code.contains_key(&path) { "changed" } else { "new" };
                     format!("{word} code: {}", self.shown(&path))
                 }
-                Difference::Program(program, now) => match before.programs.get(&program) {
+                Difference::Resolved(use_of, now) => match before.resolved.get(&use_of) {
                     Some(old) => {
-                        format!("{program} is {} now, it was {}", now.display(), old.display())
+                        format!("{use_of} is {} now, it was {}", now.display(), old.display())
                     }
-                    None => format!("{program} is {}", now.display()),
+                    None => format!("{use_of} is {}", now.display()),
                 },
                 // Both are told with the entries above.
                 Difference::Replaces(_) | Difference::File(_) => continue,
@@ -203,7 +203,8 @@ pub(super) fn entry_lines(
             Effect::Reads(what) => format!("reads {what}"),
             Effect::Writes(what) => format!("reads and writes {what}"),
             Effect::Document(path) => format!("is described by {path}"),
-            Effect::Calls(tool) => format!("calls {tool}"),
+            Effect::Calls { tool, arguments: None } => format!("calls {tool}"),
+            Effect::Calls { tool, arguments: Some(with) } => format!("calls {tool} with {with}"),
             Effect::Renames(server) => format!("lists the tools of '{server}' as its own"),
             Effect::Other(words) => words.clone(),
         });

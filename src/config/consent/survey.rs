@@ -76,6 +76,8 @@ struct Described {
     has_effects: bool,
     code: Vec<PathBuf>,
     program: Option<BoundProgram>,
+    /// Files and directories it would use, and for what.
+    places: Vec<(&'static str, PathBuf)>,
 }
 
 /// A project as it would be trusted.
@@ -154,7 +156,10 @@ pub(super) fn survey(
         }
         if let Some(program) = &one.program {
             let key = format!("{}: {}", one.key.1, program.word);
-            bundle.programs.insert(key, program.found.clone());
+            bundle.resolved.insert(key, program.found.clone());
+        }
+        for (use_of, path) in &one.places {
+            bundle.resolved.insert(format!("{}: {use_of}", one.key.1), path.clone());
         }
         starts.insert(one.key, (one.code, one.program));
         bundle.entries.push(one.record);
@@ -193,7 +198,15 @@ pub(super) fn list_loaded_code(
                         }
                     }
                 }
-                Err(problem) => problems.push(problem.entry(entry.name)),
+                Err(problem) => {
+                    let name = &entry.name;
+                    let records = survey.bundle.entries.iter_mut();
+                    if let Some(record) = records.into_iter().find(|r| r.name == *name) {
+                        let line = format!("warning: {}", problem.message);
+                        record.lines.extend(question::safe(vec![line]));
+                    }
+                    problems.push(problem.entry(entry.name));
+                }
             }
         }
     }
@@ -223,24 +236,27 @@ fn describe(
     let mut code = Vec::new();
     let mut found = None;
     let mut programs = Vec::new();
+    let mut places = Vec::new();
     for effect in effects {
         match effect {
             Effect::Runs(runs) => {
-                let known = program::look(runs, site.base_dir, environment);
+                let known = program::look(runs, (site.base_dir, site.root), environment);
                 code.extend(known.files.code.iter().cloned());
                 found = known.program.clone();
                 programs.push((runs, known));
             }
             Effect::Document(text) => code.extend(site.path(text)),
+            Effect::Reads(path) => places.push(("reads", PathBuf::from(path))),
+            Effect::Writes(path) => places.push(("writes", PathBuf::from(path))),
             _ => {}
         }
     }
     let lines = question::entry_lines(effects, &programs, &references, site);
     let calls = effects.iter().filter_map(|effect| match effect {
-        Effect::Calls(name) => Some(name.clone()),
+        Effect::Calls { tool, .. } => Some(tool.clone()),
         _ => None,
     });
-    let only_calls = effects.iter().all(|effect| matches!(effect, Effect::Calls(_)));
+    let only_calls = effects.iter().all(|effect| matches!(effect, Effect::Calls { .. }));
     Described {
         key: (entry.role, entry.name.clone()),
         record: EntryRecord {
@@ -253,6 +269,7 @@ fn describe(
         has_effects: !only_calls || !is_literal(entry.node),
         code,
         program: found,
+        places,
     }
 }
 

@@ -41,8 +41,9 @@ fn origin(
     let mut words = Vec::new();
     keys.filter_map(|key| entry.get(key)).for_each(|node| texts(node, &mut words));
     let project = file.project_root.as_ref().filter(|_| file.layer == Layer::Project);
-    let directory: PathBuf = project.unwrap_or(&file.base_dir).clone();
-    let directory = directory.canonicalize().unwrap_or(directory);
+    // The user's own entries are known by what they say, wherever their file lies.
+    let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
+    let directory: PathBuf = directory.unwrap_or_default();
     Arc::new(EntryOrigin { layer: file.layer, directory, written: words.join(" ") })
 }
 

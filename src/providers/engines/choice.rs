@@ -290,7 +290,7 @@ pub(in crate::providers) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect
     match storage_type(entry) {
         Ok("disk") => effects.push(Effect::Writes(match file {
             Some(file) => {
-                site.path(file).map_or_else(|| file.to_owned(), |p| p.display().to_string())
+                site.real(file).map_or_else(|| file.to_owned(), |p| p.display().to_string())
             }
             None => "a file of its own in the state directory".to_owned(),
         })),

@@ -42,7 +42,11 @@ fn effects(entry: &Node, _site: &Site<'_>) -> Vec<Effect> {
         let group = step.get("parallel").and_then(|node| node.as_list().ok());
         for step in group.unwrap_or(std::slice::from_ref(step)) {
             let tool = step.get("tool").and_then(|node| node.as_text().ok()).unwrap_or("?");
-            effects.push(Effect::Calls(tool.to_owned()));
+            let arguments = step.get_any(&["args", "arguments"]);
+            effects.push(Effect::Calls {
+                tool: tool.to_owned(),
+                arguments: arguments.map(|(_, node)| node.to_json().to_string()),
+            });
         }
     }
     effects

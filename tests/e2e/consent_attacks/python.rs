@@ -12,7 +12,10 @@ fn planted(room: &Sandbox) -> String {
 /// What the Python that a room finds prints.
 #[track_caller]
 fn of_python(room: &Sandbox, words: &[&str]) -> String {
-    room.program("python3", words.iter().copied()).go().exits(0).out()
+    // One that an ordinary user may run, where there is one: root's own may be closed to others.
+    let system = std::path::Path::new("/usr/bin/python3");
+    let python = if system.exists() { "/usr/bin/python3" } else { "python3" };
+    room.program(python, words.iter().copied()).go().exits(0).out()
 }
 
 fn call(room: &Sandbox) -> Finished {
@@ -109,7 +112,6 @@ fn a_module_named_like_one_of_the_standard_library_does_not_run() {
         room.file(&format!("{name}.py"), &planted(&room));
         let finished = call(&room);
         assert!(!room.path("run/ran").exists(), "{name}.py ran\n{finished}");
-        asks_for_consent(&finished);
         // Nor does consent help: it is refused by its name.
         let finished = run(&room, &["trust", "--yes"]).check();
         call(&room);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    ALLOWS, INTERRUPT, NEXT_PAGE, NO, Project, QUESTION, YES, answer, refused, run, terminal,
+    ALLOWS, INTERRUPT, NEXT_PAGE, NO, Project, QUESTION, VIEW, YES, answer, refused, run, terminal,
 };
 use crate::support::{Pty, Recorder, Sandbox};
 
@@ -83,11 +83,12 @@ fn yes_counts_only_after_the_end_of_a_long_question_was_shown() {
     }
     room.file("tools.yaml", &text);
     let mut pty = Pty::console(&room, &["call", "entry-0-"], 12, 100);
-    pty.expect("entry-0-");
+    // Too early: the rest has not been shown.
+    pty.expect("entry-0-").expect(QUESTION).type_keys(YES);
+    pty.cleared().expect("Not everything was shown").expect(QUESTION).type_keys(VIEW);
     let mut pages = 1;
     while !pty.screen().contains("entry-59-") {
-        // Too early: the rest has not been shown.
-        pty.type_keys("y").cleared().type_keys(NEXT_PAGE).expect_more();
+        pty.expect("Enter for the next").cleared().type_keys(NEXT_PAGE).expect_more();
         assert!(recorder.starts().is_empty(), "page {pages} was enough");
         pages += 1;
         assert!(pages <= 60, "the end never comes\n{}", pty.shown());

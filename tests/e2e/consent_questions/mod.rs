@@ -11,8 +11,10 @@ use crate::support::{Finished, Pty, Recorder, Run, Sandbox, script};
 const QUESTION: &str = "Trust this project? [y/N]";
 /// The command that allows what was refused.
 const ALLOWS: &str = "toolhost trust";
-/// Shows the next part of a question that is longer than the screen.
-const NEXT_PAGE: &str = " ";
+/// Shows a question that is longer than the screen, part by part.
+const VIEW: &str = "v\r";
+/// Shows the next part.
+const NEXT_PAGE: &str = "\r";
 const YES: &str = "y\r";
 const NO: &str = "n\r";
 /// Trusts the project, and later changes of code below its root.
