@@ -28,7 +28,7 @@ use crate::model::{
 /// What stands for an argument that its schema or its name calls secret.
 pub const MASK: &str = "‹secret›";
 
-/// KnownSecrets values shorter than this are not searched for: they would be found everywhere.
+/// Values shorter than this are not searched for: they would be found everywhere.
 pub const SHORTEST: usize = 4;
 
 /// Replaces secrets.

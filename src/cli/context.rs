@@ -378,9 +378,8 @@ fn needs_consent(configuration: &Configuration, starts: Starts<'_>) -> bool {
             let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
             let known = servers_known.chain(tools).any(|entry| owns(entry, name));
             // A bare name may be that of a tool of any server.
-            let may_have = |entry: &UntrustedEntry| {
-                servers.is_empty() || servers.iter().any(|server| *server == entry.name)
-            };
+            let may_have =
+                |entry: &UntrustedEntry| servers.is_empty() || servers.contains(&entry.name);
             owned || (!known && untrusted.iter().filter(is_server).any(may_have))
         }
     }

@@ -46,7 +46,7 @@ pub fn load(
     loader.gathered.configuration.searched = sources.searched;
     loader.scopes(&sources.files);
     for file in sources.files {
-        loader.file(file);
+        loader.file(&file);
     }
     let mut configuration = loader.finish();
     configuration.trusted_root = consent.trusted_root();
@@ -87,14 +87,14 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn file(&mut self, source: SourceFile) {
+    fn file(&mut self, source: &SourceFile) {
         let role = source.candidate.role;
         self.gathered.configuration.files.push(LoadedFile {
             path: source.candidate.path.clone(),
             role,
             layer: source.candidate.layer,
         });
-        let mut file = self.context(&source, source.parsed.duplicates.clone());
+        let mut file = self.context(source, source.parsed.duplicates.clone());
         let root = source.parsed.root.clone();
         match role {
             FileRole::Servers => {

@@ -182,7 +182,9 @@ impl ToolHost {
     /// or a fingerprint is made of.
     pub fn shown(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
         let mut tools = tools.to_vec();
-        tools.iter_mut().for_each(|tool| self.masker.definition(tool));
+        for tool in &mut tools {
+            self.masker.definition(tool);
+        }
         tools
     }
 

@@ -437,7 +437,7 @@ pub(crate) mod tests {
     fn a_line_in_pieces_shows_its_cuts() {
         let (tracer, kept) = captured();
         let mut lines = StderrLines::new(tracer);
-        lines.push(&[b'x'; LINE]);
+        lines.push(&vec![b'x'; LINE]);
         lines.push(b"rest\nnext\n");
         let kept = kept.lock().unwrap();
         let texts = kept.iter().map(|traffic| match &traffic.what {

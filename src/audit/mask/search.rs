@@ -191,7 +191,7 @@ impl SecretSearch {
         let last = text.len().saturating_sub(LONGEST_ESCAPE);
         let broken = (last..text.len()).filter(|at| matches!(text.get(*at), Some(b'%' | b'\\')));
         let ends = std::iter::once(text.len()).chain(broken);
-        ends.filter_map(|end| self.ending_at(text.get(..end)?)).next()
+        ends.into_iter().find_map(|end| self.ending_at(text.get(..end)?))
     }
 
     fn ending_at(&self, text: &[u8]) -> Option<(usize, usize)> {
@@ -245,6 +245,7 @@ fn same(text: &[u8], pattern: &[u8], exact: bool) -> bool {
     if exact { text == pattern } else { text.eq_ignore_ascii_case(pattern) }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is given to iterators over references")]
 fn lower(bytes: &[u8; SHORTEST]) -> [u8; SHORTEST] {
     bytes.map(|byte| byte.to_ascii_lowercase())
 }

@@ -145,7 +145,8 @@ fn percent(bytes: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |byte: u8| char::from_digit(u32::from(byte), 16).unwrap();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[test]
@@ -203,7 +204,9 @@ fn a_cut_leaves_no_part_of_a_value() {
 fn a_value_over_the_edge_of_a_window_leaves_no_part() {
     let value = "qxzjvkwqzxkjvwzqxj";
     let masker = Masker::new([("K", value)]);
-    let is_seen = |text: &str| (0..=value.len() - 4).any(|at| text.contains(&value[at..at + 4]));
+    let is_seen = |text: &str| {
+        value.as_bytes().windows(4).any(|part| text.contains(std::str::from_utf8(part).unwrap()))
+    };
     for before in (4096 - value.len() - 2)..=4097 {
         let line = format!("{}{value} and more", "-".repeat(before));
         let mut tail = Tail::default();
@@ -215,7 +218,7 @@ fn a_value_over_the_edge_of_a_window_leaves_no_part() {
     }
     let long = format!("{} {value} ", "-".repeat(290));
     for skipped in 0..20 {
-        let cut = crate::net::words::cut(&long[skipped..]);
+        let cut = crate::net::words::cut(long.get(skipped..).unwrap());
         assert!(!is_seen(&masker.text(&cut)), "{cut}");
         let short = crate::util::text::shorten(&long, 280 + skipped);
         assert!(!is_seen(&masker.text(&short)), "{short}");

@@ -134,8 +134,7 @@ mod tests {
     fn the_question_shows_the_whole_at_first_and_then_the_difference() {
         let mut request =
             TrustRequest { root: "/p".into(), bundle: bundle("1"), ..TrustRequest::default() };
-        let shown =
-            |request: &TrustRequest| Palette::default().page(&question(request)).to_string();
+        let shown = |request: &TrustRequest| Palette::default().page(&question(request)).clone();
         assert_snapshot!(shown(&request), @r"
         The project /p would:
           mcp.yaml

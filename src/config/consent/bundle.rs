@@ -119,7 +119,9 @@ fn feed(node: &Node, hash: &mut Sha256) {
         NodeValue::Text(value) => text(b't', value),
         NodeValue::List(items) => {
             text(b'l', &items.len().to_string());
-            items.iter().for_each(|item| feed(item, hash));
+            for item in items {
+                feed(item, hash);
+            }
         }
         NodeValue::Map(pairs) => {
             text(b'm', &pairs.len().to_string());

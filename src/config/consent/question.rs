@@ -169,7 +169,7 @@ fn show(entry: &EntryRecord, lines: &mut Vec<QuestionLine>) {
 }
 
 /// Lines without anything that steers a terminal or hides.
-pub(super) fn safe(lines: Vec<String>) -> Vec<String> {
+pub(super) fn safe(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| safe_line(line).into_owned()).collect()
 }
 
@@ -219,7 +219,7 @@ pub(super) fn entry_lines(
     let mut lines =
         vec![if parts.is_empty() { "reaches nothing".to_owned() } else { parts.join("; ") }];
     lines.append(&mut more);
-    safe(lines)
+    safe(&lines)
 }
 
 /// `starts npx server (/usr/bin/npx)`.

@@ -203,7 +203,7 @@ pub(super) fn list_loaded_code(
                     let records = survey.bundle.entries.iter_mut();
                     if let Some(record) = records.into_iter().find(|r| r.name == *name) {
                         let line = format!("warning: {}", problem.message);
-                        record.lines.extend(question::safe(vec![line]));
+                        record.lines.extend(question::safe(&[line]));
                     }
                     problems.push(problem.entry(entry.name));
                 }
@@ -242,7 +242,7 @@ fn describe(
             Effect::Runs(runs) => {
                 let known = program::look(runs, (site.base_dir, site.root), environment);
                 code.extend(known.files.code.iter().cloned());
-                found = known.program.clone();
+                found.clone_from(&known.program);
                 programs.push((runs, known));
             }
             Effect::Document(text) => code.extend(site.path(text)),
@@ -341,7 +341,7 @@ fn settings(tree: &Node, role: FileRole, file: &str) -> Option<EntryRecord> {
         name: "settings".to_owned(),
         file: file.to_owned(),
         digest: String::new(),
-        lines: question::safe(lines),
+        lines: question::safe(&lines),
     })
 }
 

@@ -249,7 +249,7 @@ fn line_end(buffer: &[u8], scanned: usize) -> Option<(usize, usize)> {
 /// Adds up the NUL bytes of lines that hold nothing else.
 fn count_nuls(nuls: &mut usize, line: &[u8]) {
     if trimmed(line).is_empty() {
-        *nuls += line.iter().filter(|byte| **byte == 0).count();
+        *nuls += memchr::memchr_iter(0, line).count();
     } else {
         *nuls = 0;
     }

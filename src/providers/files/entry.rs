@@ -195,20 +195,19 @@ fn most(entry: &Node) -> Result<u64, Problem> {
 /// project; else the directory and what can be done in it.
 pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
     let mut is_own = false;
-    let written = match entry.get("root_dir").filter(|node| !node.is_null()) {
-        Some(node) => node.as_text().ok().map(str::to_owned),
-        None => {
-            let scope = entry.get("scope").and_then(|node| node.as_text().ok()).unwrap_or_default();
-            let predefined = matches!(scope, "AGENT_DATA_DIR" | "AGENT_DATA");
-            match site.scopes.get(scope) {
-                Some(written) => Some(written.clone()),
-                None if predefined => {
-                    is_own = true;
-                    Some("toolhost's directory for agents' data".to_owned())
-                }
-                // What cannot be resolved gives no tools.
-                None => return Vec::new(),
+    let written = if let Some(node) = entry.get("root_dir").filter(|node| !node.is_null()) {
+        node.as_text().ok().map(str::to_owned)
+    } else {
+        let scope = entry.get("scope").and_then(|node| node.as_text().ok()).unwrap_or_default();
+        let predefined = matches!(scope, "AGENT_DATA_DIR" | "AGENT_DATA");
+        match site.scopes.get(scope) {
+            Some(written) => Some(written.clone()),
+            None if predefined => {
+                is_own = true;
+                Some("toolhost's directory for agents' data".to_owned())
             }
+            // What cannot be resolved gives no tools.
+            None => return Vec::new(),
         }
     };
     let written = written.unwrap_or_default();

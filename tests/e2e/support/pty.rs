@@ -237,16 +237,6 @@ impl Pty {
         }
     }
 
-    /// Waits until anything at all appears.
-    #[track_caller]
-    pub fn expect_more(&mut self) -> &mut Self {
-        match self.output.recv_timeout(PATIENCE) {
-            Ok(bytes) => self.take(&bytes),
-            Err(reason) => panic!("nothing more appears ({reason}):\n{}", self.screen),
-        }
-        self
-    }
-
     /// Waits for the end, and types these keys if some text appears before it.
     #[track_caller]
     pub fn finish_with(mut self, text: &str, keys: &str) -> (Option<i32>, String) {
