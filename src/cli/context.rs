@@ -98,6 +98,11 @@ impl Context {
         ))
     }
 
+    /// This is the host that is to be closed, however the command ends.
+    pub fn keep_host(&self, host: Arc<ToolHost>) {
+        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+    }
+
     /// The host that was built, to be closed.
     pub fn take_host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -122,28 +127,7 @@ impl Context {
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
-        self.assemble_by(starts, || self.build()).await
-    }
-
-    /// As [`Context::assemble`], for another front end. Questions of trust are asked in lines all
-    /// the same, where they can be read afterwards.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
-    pub async fn assemble_for(
-        &self,
-        front_end: &FrontEnd,
-        starts: Starts<'_>,
-    ) -> Result<Assembly, Fault> {
-        self.assemble_by(starts, || self.build_for(front_end.clone())).await
-    }
-
-    async fn assemble_by(
-        &self,
-        starts: Starts<'_>,
-        build: impl Fn() -> Result<Assembly, Fault>,
-    ) -> Result<Assembly, Fault> {
-        let assembly = build()?;
+        let assembly = self.build()?;
         self.judge(&assembly.configuration)?;
         let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
         let needed = needs_consent(&assembly.configuration, starts);
@@ -154,11 +138,22 @@ impl Context {
             return Ok(assembly);
         }
         // Nothing was started yet, so building again is all it takes to see the answer.
-        let again = build()?;
+        let again = self.build()?;
         if again.configuration.trust_request.is_some() {
             self.door.warn("the project changed while the question stood; it is not trusted");
         }
         Ok(again)
+    }
+
+    /// Reads the configuration and builds the host for another front end, which asks by itself
+    /// about what was never allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub fn assemble_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
+        let assembly = self.build_for(front_end)?;
+        self.judge(&assembly.configuration)?;
+        Ok(assembly)
     }
 
     /// Asks a person about a project and remembers the answer; whether it is trusted now.
@@ -195,9 +190,7 @@ impl Context {
     /// What is wrong with the configuration as a whole.
     fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
-        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
-        *host = Some(Arc::clone(&assembly.host));
-        drop(host);
+        self.keep_host(Arc::clone(&assembly.host));
         Ok(assembly)
     }
 
@@ -269,7 +262,8 @@ impl Context {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }
 
-    fn options(&self) -> Options {
+    /// What the command line says about the whole run.
+    pub fn options(&self) -> Options {
         Options {
             files: self.load_request(),
             profile: self.global.profile.clone(),
@@ -368,9 +362,8 @@ fn needs_consent(configuration: &Configuration, starts: Starts<'_>) -> bool {
             let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
             let known = servers_known.chain(tools).any(|entry| owns(entry, name));
             // A bare name may be that of a tool of any server.
-            let may_have = |entry: &UntrustedEntry| {
-                servers.is_empty() || servers.iter().any(|server| *server == entry.name)
-            };
+            let may_have =
+                |entry: &UntrustedEntry| servers.is_empty() || servers.contains(&entry.name);
             owned || (!known && untrusted.iter().filter(is_server).any(may_have))
         }
     }

@@ -1,5 +1,7 @@
 //! The view of the tools: the catalogue, one tool, its arguments, what calls of it gave.
 
+use std::cell::Cell;
+
 use super::viewer::Face;
 use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
 use crate::model::{JsonObject, Origin, Source};
@@ -20,6 +22,8 @@ pub struct Tools {
     pub portrait: Portrait,
     /// What calls of it gave.
     pub viewer: Viewer,
+    /// How many rows below the list say something else; known when it was drawn.
+    pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
     subject: Option<String>,
     /// How many lines the detail and the result have room for.
@@ -115,7 +119,11 @@ impl Stage for Tools {
             // The first row is what is searched for.
             Pane::Catalogue if row > 0 => {
                 let length = self.catalogue.found().len();
-                let first = self.catalogue.list.first(height.saturating_sub(1), length);
+                let height = height.saturating_sub(1 + usize::from(self.notice_height.get()));
+                if row > height {
+                    return;
+                }
+                let first = self.catalogue.list.first(height, length);
                 self.catalogue.list.choose(first + row - 1, length);
                 self.detail_scroll = 0;
             }

@@ -3,6 +3,7 @@
 use super::{Form, Line, Overlay, State, Text};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::ServerState;
+use crate::tui::event::trust::News;
 use crate::tui::event::{Draft, Effect, Event, Input};
 use crate::tui::keys::{Action, Key, When};
 
@@ -38,12 +39,14 @@ impl State {
                 self.shell.now = now;
                 self.shell.calls.tick(now);
                 self.inbox.now(now);
+                self.trust.tick(now, !self.inbox.approvals.is_empty());
                 let (stage, shell) = self.stage();
                 return stage.tick(shell);
             }
             Event::Host(event) => return self.heard(&event),
             Event::Traffic(seen) => self.trace.take(*seen),
             Event::Lost(lost) => self.shell.lost = lost,
+            Event::Trust(news) => return self.trust_news(news),
             Event::Listed { servers, catalogue } => return self.listed(&servers, *catalogue),
             Event::Servers(statuses) => {
                 let new: Vec<String> = statuses
@@ -56,8 +59,10 @@ impl State {
             }
             Event::Began { run, call } => self.shell.calls.began(run, call),
             Event::Ended { run, outcome } => {
+                let fault = outcome.as_ref().as_ref().map_or_else(Some, |done| done.fault());
+                let mut effects = fault.map(|fault| self.trust.failed(fault)).unwrap_or_default();
                 self.shell.calls.end(run, *outcome);
-                let mut effects = vec![Effect::LookAtServers];
+                effects.push(Effect::LookAtServers);
                 effects.extend(self.stats.look());
                 effects.extend(self.history.grown(self.shell.view));
                 return effects;
@@ -105,8 +110,11 @@ impl State {
             return effects;
         }
         match event {
-            Told::Server { state: ServerState::Ready | ServerState::Failed(_), .. } => {
-                return vec![Effect::LookAtServers];
+            Told::Server { state: ServerState::Ready, .. } => return vec![Effect::LookAtServers],
+            Told::Server { state: ServerState::Failed(fault), .. } => {
+                let mut effects = self.trust.failed(fault);
+                effects.push(Effect::LookAtServers);
+                return effects;
             }
             Told::Notice { origin, text } => self.shell.say(format!("{origin}: {text}")),
             Told::Warning { text } => self.shell.say_bad(text),
@@ -120,9 +128,27 @@ impl State {
     }
 
     fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<Effect> {
+        let faults = catalogue.servers.iter().filter_map(|listing| listing.fault.as_ref());
+        let mut effects: Vec<Effect> = faults.flat_map(|fault| self.trust.failed(fault)).collect();
         self.servers.listed(servers, &catalogue);
         self.tools.catalogue.take(servers, catalogue);
-        vec![Effect::LookAtServers]
+        effects.push(Effect::LookAtServers);
+        effects
+    }
+
+    /// Takes in what came of a wish about trust. After a switch everything that the old host told
+    /// is asked for anew.
+    fn trust_news(&mut self, news: News) -> Vec<Effect> {
+        let is_another_host = matches!(news, News::Switched);
+        let mut effects = self.trust.hear(news, &mut self.shell);
+        if is_another_host {
+            self.servers.forget();
+            self.tools.catalogue.forget_servers();
+            effects.extend([Effect::ListDeclared, Effect::LookAtServers]);
+            effects.extend(self.offers.forget_servers());
+            effects.extend(self.stats.look());
+        }
+        effects
     }
 
     fn pressed(&mut self, key: Key) -> Vec<Effect> {
@@ -157,7 +183,7 @@ impl State {
 
     /// The line that is being written.
     fn line(&mut self) -> Option<&mut Line> {
-        if !self.inbox.approvals.is_empty() {
+        if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
         }
         if self.shell.overlay.is_some() {
@@ -238,13 +264,18 @@ impl State {
 
     /// Whether something lies over the view and has the keys.
     pub(super) fn is_covered(&self) -> bool {
-        self.shell.overlay.is_some() || !self.inbox.approvals.is_empty()
+        self.shell.overlay.is_some()
+            || !self.inbox.approvals.is_empty()
+            || self.trust.window.is_some()
     }
 
     fn act_above(&mut self, action: Action) -> Vec<Effect> {
         let approves = !self.inbox.approvals.is_empty();
         if let Some(effects) = self.inbox.decide(action, &mut self.shell) {
             return effects;
+        }
+        if !approves && self.trust.window.is_some() {
+            return self.act_on_trust(action);
         }
         if !approves && let Some(effects) = self.act_in_window(action) {
             return effects;
@@ -259,6 +290,30 @@ impl State {
                 Vec::new()
             }
             other => self.act_anywhere(other),
+        }
+    }
+
+    /// Does what a key stands for while the project is asked about.
+    fn act_on_trust(&mut self, action: Action) -> Vec<Effect> {
+        if let Some(effects) = self.trust.decide(action, &mut self.shell) {
+            return effects;
+        }
+        match action {
+            Action::Quit => {
+                // Whether to leave although calls run must be seen.
+                self.trust.window = None;
+                self.leave()
+            }
+            Action::Down
+            | Action::Up
+            | Action::PageDown
+            | Action::PageUp
+            | Action::Top
+            | Action::Bottom
+            | Action::Cancel
+            | Action::Redraw
+            | Action::Suspend => self.act_anywhere(action),
+            _ => Vec::new(),
         }
     }
 
@@ -283,6 +338,7 @@ impl State {
                 return [Effect::ListDeclared].into_iter().chain(ask).collect();
             }
             Action::Back => self.shell.is_zoomed = false,
+            Action::Trust => self.trust.open(&mut self.shell),
             Action::Cancel => return self.cancel(),
             Action::Redraw => return vec![Effect::Redraw],
             Action::Suspend => return vec![Effect::Suspend],
@@ -296,6 +352,9 @@ impl State {
         if let Some(pending) = self.inbox.approvals.front_mut() {
             pending.scroll = pending.scroll.saturating_add_signed(by);
             return;
+        }
+        if let Some(window) = &mut self.trust.window {
+            return window.scroll(by);
         }
         if self.scroll_window(by) {
             return;
