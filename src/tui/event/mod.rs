@@ -299,4 +299,6 @@ pub enum Errand {
     ShowCall(CallId),
     /// Show the calls of the past of a tool.
     ShowHistory(String),
+    /// Ask whether to trust the project.
+    AskTrust,
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::viewer::Face;
 use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
-use crate::model::{JsonObject, Origin, Source};
+use crate::model::{JsonObject, Origin, Source, ToolStatus};
 use crate::tui::event::tools::{News, Wish};
 use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
@@ -67,6 +67,9 @@ impl Stage for Tools {
             }
             Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
                 self.viewer.tree.fold();
+            }
+            Action::Fill | Action::Open if self.is_untrusted() => {
+                return Some(vec![Effect::Go(Errand::AskTrust)]);
             }
             Action::Fill | Action::Open => self.fill(shell),
             Action::ShowTrace => return Some(self.wire(shell)),
@@ -227,6 +230,11 @@ impl Tools {
         let run = shell.calls.begin(tool.clone(), arguments.clone());
         self.viewer.reset();
         Effect::Call { run, tool, arguments }
+    }
+
+    /// Whether the chosen tool does nothing until its project is trusted.
+    fn is_untrusted(&self) -> bool {
+        self.catalogue.chosen().is_some_and(|row| row.tool.status == ToolStatus::Untrusted)
     }
 
     fn fill(&mut self, shell: &mut Shell) {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{LEAVES, room_with_server};
-use crate::support::{Fixture, Place, Pty, Sandbox, log_events, script};
+use crate::support::{Fixture, Place, Pty, Sandbox, example, log_events, script};
 
 /// The question, once it takes an answer.
 const QUESTION: &str = "Trust this project? [y/N]";
@@ -32,7 +32,7 @@ fn elsewhere(room: &Sandbox, words: &[&str]) {
     assert_eq!(finished.code, Some(0), "{finished}");
 }
 
-/// Waits until the log of the server has no more to tell: its process is gone.
+/// What lives in the room beside the console.
 fn servers(room: &Sandbox) -> Vec<String> {
     let mut all = room.inhabitants();
     all.retain(|one| !one.contains("toolhost"));
@@ -83,7 +83,7 @@ fn a_no_is_remembered_and_can_be_taken_back() {
     pty.expect_shown(QUESTION).type_keys("n").expect_shown(NOTICE).expect_shown("Press ! to see");
     leave(pty);
     let mut pty = console(&room);
-    pty.expect_shown(NOTICE).expect_shown("1 entry does nothing yet");
+    pty.expect_shown(NOTICE).expect_shown("not trusted: 1 entry");
     assert!(!pty.shown().contains("Trust this project?"), "{}", pty.shown());
     assert_eq!(starts(&room), 0);
     pty.type_keys("!").expect_shown(QUESTION).type_keys("y").expect_shown("srv-echo");
@@ -138,6 +138,47 @@ fn a_call_of_code_that_changed_offers_the_difference() {
     pty.type_keys("\u{1b}[15~").expect_shown("changed code: code.sh").expect_shown(QUESTION);
     pty.type_keys("y").expect_shown("this project is trusted now");
     pty.type_keys("\u{1b}[15~").expect_shown("second");
+    pty.type_keys("\u{1b}").expect_shown("/ find");
+    leave(pty);
+}
+
+#[test]
+fn a_server_whose_script_changed_is_not_started_again_before_it_was_shown() {
+    let room = Sandbox::new();
+    let (server, log) = (example("misbehaving_server"), room.log("srv"));
+    let write = |word: &str| {
+        let (server, log) = (server.display(), log.display());
+        let options = format!("--fault none --era legacy --event-log '{log}'");
+        let text = format!("#!/bin/sh\n# {word}\nexec '{server}' {options}\n");
+        script(&room.path("work/serve.sh"), &text);
+    };
+    write("first");
+    room.file("mcp.yaml", "mcp_servers: { srv: { command: ./serve.sh, start_timeout: 8s } }\n");
+    elsewhere(&room, &["trust", "--yes"]);
+    let mut pty = console(&room);
+    pty.expect_shown("srv-echo");
+    write("second");
+    pty.type_keys("2").expect_shown("srv").type_keys("R").expect_shown("changed code: serve.sh");
+    pty.expect_shown(QUESTION);
+    assert_eq!(starts(&room), 1);
+    pty.type_keys("y").expect_shown("this project is trusted now").expect_shown("1/1 up");
+    leave(pty);
+    assert_eq!(starts(&room), 2);
+}
+
+#[test]
+fn a_call_that_runs_ends_when_trust_is_revoked() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: wait, command: [sleep, '3600'] }]\n");
+    elsewhere(&room, &["trust", "--yes"]);
+    let mut pty = console(&room);
+    pty.expect_shown("wait").type_keys("\r").expect_shown("Arguments  wait");
+    pty.type_keys("\u{1b}[15~").expect_shown("Result  running");
+    elsewhere(&room, &["trust", "revoke"]);
+    pty.expect_shown("trust in this project was revoked in another terminal");
+    pty.expect_gone("Result  running");
+    assert_eq!(servers(&room), [""; 0]);
+    // With nothing under way it leaves at once.
     pty.type_keys("\u{1b}").expect_shown("/ find");
     leave(pty);
 }

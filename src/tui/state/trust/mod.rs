@@ -22,19 +22,19 @@ pub use window::{Readiness, TrustWindow};
 
 /// What is under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Work {
+enum TrustWork {
     /// Nothing.
     #[default]
     Idle,
     /// The configuration is loaded, to be compared with what the host was built from.
     Looking,
     /// Another host is built.
-    Reloading(Cause),
+    Reloading(ReloadCause),
 }
 
 /// Why another host is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
+enum ReloadCause {
     /// A person trusted the project here.
     Answered,
     /// The trust store changed.
@@ -50,7 +50,7 @@ pub struct ProjectTrust {
     status: TrustStatus,
     /// What can be asked now. The project may have changed since the host was built.
     question: Option<Arc<TrustRequest>>,
-    work: Work,
+    work: TrustWork,
     /// Whether the store changed, or a call found the project changed, while something was under way.
     looks_again: bool,
     /// What the next host is built from.
@@ -134,8 +134,8 @@ impl ProjectTrust {
     pub fn hear(&mut self, news: News, shell: &mut Shell) -> Vec<Effect> {
         match news {
             News::StoreChanged => self.look(),
-            News::Looked(status) if self.work == Work::Looking => {
-                self.work = Work::Idle;
+            News::Looked(status) if self.work == TrustWork::Looking => {
+                self.work = TrustWork::Idle;
                 let effects = self.compare(status, shell);
                 if effects.is_empty() { self.look_again() } else { effects }
             }
@@ -146,7 +146,7 @@ impl ProjectTrust {
             }
             News::Switched => self.switched(shell),
             News::Failed(fault) => {
-                self.work = Work::Idle;
+                self.work = TrustWork::Idle;
                 let hint = fault.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 shell.say_bad(format!("{fault}{hint}"));
                 self.look_again()
@@ -156,7 +156,7 @@ impl ProjectTrust {
 
     fn agree(&mut self, as_author: bool, shell: &mut Shell) -> Vec<Effect> {
         let Some(window) = &self.window else { return Vec::new() };
-        if self.work == Work::Reloading(Cause::Elsewhere) {
+        if self.work == TrustWork::Reloading(ReloadCause::Elsewhere) {
             shell.say("trust changed in another terminal; reading it first");
             return Vec::new();
         }
@@ -170,7 +170,7 @@ impl ProjectTrust {
         }
         let request = Arc::clone(&window.request);
         self.window = None;
-        self.work = Work::Reloading(Cause::Answered);
+        self.work = TrustWork::Reloading(ReloadCause::Answered);
         shell.say("trusted; starting again with it");
         vec![Effect::Trust(Wish::Trust { request, as_author })]
     }
@@ -193,11 +193,11 @@ impl ProjectTrust {
     }
 
     fn look(&mut self) -> Vec<Effect> {
-        if self.work != Work::Idle {
+        if self.work != TrustWork::Idle {
             self.looks_again = true;
             return Vec::new();
         }
-        self.work = Work::Looking;
+        self.work = TrustWork::Looking;
         vec![Effect::Trust(Wish::Look)]
     }
 
@@ -239,7 +239,7 @@ impl ProjectTrust {
             }
             return Vec::new();
         }
-        self.work = Work::Reloading(Cause::Elsewhere);
+        self.work = TrustWork::Reloading(ReloadCause::Elsewhere);
         vec![Effect::Trust(Wish::Reload)]
     }
 
@@ -250,11 +250,13 @@ impl ProjectTrust {
         let was_open = self.window.take().is_some();
         let is_trusted = self.status.record.is_some();
         match (cause, &self.question) {
-            (Work::Reloading(Cause::Answered), Some(_)) => {
+            (TrustWork::Reloading(ReloadCause::Answered), Some(_)) => {
                 shell.say_bad("the project changed while the question was open: it is not trusted");
                 self.ask_unless_refused();
             }
-            (Work::Reloading(Cause::Answered), None) => shell.say("this project is trusted now"),
+            (TrustWork::Reloading(ReloadCause::Answered), None) => {
+                shell.say("this project is trusted now")
+            }
             (_, None) if is_trusted => shell.say("this project was trusted in another terminal"),
             (_, Some(_)) if before.record.is_some() => {
                 shell.say_bad("trust in this project was revoked in another terminal");

@@ -1,12 +1,14 @@
 //! When the project is asked about, which answers count, and what is done when trust changes.
 
 use super::*;
+use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::store::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
+use crate::model::{Event as Told, ServerState, ToolStatus};
 use crate::tui::event::{AskId, AskedApproval, Event, Input, RunId};
 use crate::tui::painter::Painter;
-use crate::tui::state::tests::{press, sample, tool};
+use crate::tui::state::tests::{listed, press, sample, tool};
 use crate::tui::state::{Overlay, State};
 
 /// A project of so many entries, in a version.
@@ -323,6 +325,33 @@ fn a_call_of_something_that_changed_brings_the_difference() {
     hear(&mut state, News::StoreChanged);
     assert_eq!(hear(&mut state, News::Looked(trusted(bundle(1, "1")))), []);
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_none());
+}
+
+#[test]
+fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
+    let fault = || Fault::denied("changed").trust_outdated().server("web").within("cannot start");
+    let state_of_server =
+        Told::Server { server: "web".into(), state: ServerState::Failed(fault()) };
+    let listing = ServerListing { name: "web".into(), fault: Some(fault()), partial: false };
+    let catalogue = Box::new(Catalogue { servers: vec![listing], ..Catalogue::default() });
+    let servers = vec!["web".to_owned()];
+    for event in [Event::Host(state_of_server), Event::Listed { servers, catalogue }] {
+        let mut state = opened(trusted(bundle(1, "1")));
+        let effects = state.update(event);
+        assert!(effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_trusted_leads_to_the_question() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    settle(&mut state);
+    press(&mut state, &["n"]);
+    let mut tool = tool("plain", serde_json::json!({ "type": "object" }));
+    tool.status = ToolStatus::Untrusted;
+    state.update(listed(vec![tool]));
+    assert_eq!(press(&mut state, &["<enter>"]), []);
+    assert!(state.trust.window.is_some() && state.tools.form.is_none());
 }
 
 #[test]
