@@ -3,7 +3,6 @@
 use super::{Form, Line, Overlay, State, Text};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::ServerState;
-use crate::tui::event::trust::News;
 use crate::tui::event::{Draft, Effect, Event, Input};
 use crate::tui::keys::{Action, Key, When};
 
@@ -133,21 +132,6 @@ impl State {
         self.servers.listed(servers, &catalogue);
         self.tools.catalogue.take(servers, catalogue);
         effects.push(Effect::LookAtServers);
-        effects
-    }
-
-    /// Takes in what came of a wish about trust. After a switch everything that the old host told
-    /// is asked for anew.
-    fn trust_news(&mut self, news: News) -> Vec<Effect> {
-        let is_another_host = matches!(news, News::Switched);
-        let mut effects = self.trust.hear(news, &mut self.shell);
-        if is_another_host {
-            self.servers.forget();
-            self.tools.catalogue.forget_servers();
-            effects.extend([Effect::ListDeclared, Effect::LookAtServers]);
-            effects.extend(self.offers.forget_servers());
-            effects.extend(self.stats.look());
-        }
         effects
     }
 
@@ -293,31 +277,7 @@ impl State {
         }
     }
 
-    /// Does what a key stands for while the project is asked about.
-    fn act_on_trust(&mut self, action: Action) -> Vec<Effect> {
-        if let Some(effects) = self.trust.decide(action, &mut self.shell) {
-            return effects;
-        }
-        match action {
-            Action::Quit => {
-                // Whether to leave although calls run must be seen.
-                self.trust.window = None;
-                self.leave()
-            }
-            Action::Down
-            | Action::Up
-            | Action::PageDown
-            | Action::PageUp
-            | Action::Top
-            | Action::Bottom
-            | Action::Cancel
-            | Action::Redraw
-            | Action::Suspend => self.act_anywhere(action),
-            _ => Vec::new(),
-        }
-    }
-
-    fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
         if self.open_window(action) {
             return Vec::new();
         }
@@ -376,7 +336,7 @@ impl State {
         }
     }
 
-    fn leave(&mut self) -> Vec<Effect> {
+    pub(super) fn leave(&mut self) -> Vec<Effect> {
         if self.shell.calls.running().next().is_some() || self.bench.is_running() {
             self.shell.overlay = Some(Overlay::Leave);
             return Vec::new();

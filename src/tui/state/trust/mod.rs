@@ -3,6 +3,7 @@
 //! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
 //! what is said when trust changes elsewhere. Never does: store an answer or build a host.
 
+mod acts;
 mod window;
 
 #[cfg(test)]
@@ -255,14 +256,14 @@ impl ProjectTrust {
                 self.ask_unless_refused();
             }
             (TrustWork::Reloading(ReloadCause::Answered), None) => {
-                shell.say("this project is trusted now")
+                shell.say("this project is trusted now");
             }
             (_, None) if is_trusted => shell.say("this project was trusted in another terminal"),
-            (_, Some(_)) if before.record.is_some() => {
+            (_, Some(request)) if before.record.is_some() && request.previous.is_none() => {
                 shell.say_bad("trust in this project was revoked in another terminal");
             }
             (_, Some(_)) => {
-                shell.say("this project changed");
+                shell.say("this project changed since it was read");
                 if was_open {
                     self.ask_unless_refused();
                 }

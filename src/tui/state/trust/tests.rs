@@ -275,6 +275,20 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
 }
 
 #[test]
+fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    hear(&mut state, News::StoreChanged);
+    let now = untrusted(bundle(1, "3"), Some(bundle(1, "2")));
+    let effects = hear(&mut state, News::Looked(now.clone()));
+    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
+    hear(&mut state, News::Assembled(now));
+    hear(&mut state, News::Switched);
+    assert_eq!(said(&state), "this project changed since it was read");
+    let notice = state.trust.notice(None).unwrap();
+    assert!(notice.starts_with("This project is not trusted: 1 entry"), "{notice}");
+}
+
+#[test]
 fn trust_in_other_projects_changes_nothing() {
     for status in [untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")), TrustStatus::default()]
     {
