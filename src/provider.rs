@@ -234,6 +234,7 @@ pub fn permit(seal: &Seal) -> Result<(), Fault> {
     seal.verify().map_err(|changed| {
         let root = seal.root().map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
         Fault::denied("it is not what was trusted any more")
+            .trust_outdated()
             .details(changed)
             .hint(format!("see what changed and allow it: toolhost trust {}", quoted(&[root])))
     })

@@ -99,6 +99,11 @@ impl Context {
         ))
     }
 
+    /// This is the host that is to be closed, however the command ends.
+    pub fn keep_host(&self, host: Arc<ToolHost>) {
+        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+    }
+
     /// The host that was built, to be closed.
     pub fn take_host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -123,30 +128,8 @@ impl Context {
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
-        self.assemble_by(starts, || self.build()).await
-    }
-
-    /// As [`Context::assemble`], for another front end. Questions of trust are asked in lines all
-    /// the same, where they can be read afterwards.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
-    pub async fn assemble_for(
-        &self,
-        front_end: &FrontEnd,
-        starts: Starts<'_>,
-    ) -> Result<Assembly, Fault> {
-        self.assemble_by(starts, || self.build_for(front_end.clone())).await
-    }
-
-    async fn assemble_by(
-        &self,
-        starts: Starts<'_>,
-        build: impl Fn() -> Result<Assembly, Fault>,
-    ) -> Result<Assembly, Fault> {
-        let assembly = build()?;
-        let (request, cwd) = (self.load_request(), self.environment.cwd());
-        named_files::expect_readable(&request, &cwd, &assembly.configuration)?;
+        let assembly = self.build()?;
+        self.expect_readable(&assembly.configuration)?;
         self.judge(&assembly.configuration)?;
         let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
         let needed = needs_consent(&assembly.configuration, starts);
@@ -157,11 +140,29 @@ impl Context {
             return Ok(assembly);
         }
         // Nothing was started yet, so building again is all it takes to see the answer.
-        let again = build()?;
+        let again = self.build()?;
         if again.configuration.trust_request.is_some() {
             self.door.warn("the project changed while the question stood; it is not trusted");
         }
         Ok(again)
+    }
+
+    /// Ends when a file that was named on the command line cannot be read.
+    fn expect_readable(&self, configuration: &Configuration) -> Result<(), Fault> {
+        let (request, cwd) = (self.load_request(), self.environment.cwd());
+        named_files::expect_readable(&request, &cwd, configuration)
+    }
+
+    /// Reads the configuration and builds the host for another front end, which asks by itself
+    /// about what was never allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub fn assemble_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
+        let assembly = self.build_for(front_end)?;
+        self.expect_readable(&assembly.configuration)?;
+        self.judge(&assembly.configuration)?;
+        Ok(assembly)
     }
 
     /// Asks a person about a project and remembers the answer; whether it is trusted now.
@@ -199,9 +200,7 @@ impl Context {
     fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
         self.door.hide(assembly.masker.clone());
-        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
-        *host = Some(Arc::clone(&assembly.host));
-        drop(host);
+        self.keep_host(Arc::clone(&assembly.host));
         Ok(assembly)
     }
 
@@ -279,7 +278,8 @@ impl Context {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }
 
-    fn options(&self) -> Options {
+    /// What the command line says about the whole run.
+    pub fn options(&self) -> Options {
         Options {
             files: self.load_request(),
             profile: self.global.profile.clone(),

@@ -50,6 +50,7 @@ pub fn load(
     }
     let mut configuration = loader.finish();
     configuration.trusted_root = consent.trusted_root();
+    configuration.trust_record = consent.record().cloned();
     configuration.trust_request = consent.request;
     configuration
 }

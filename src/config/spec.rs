@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::consent::store::ProjectRecord;
 use super::consent::{Effect, Grant, Seal, Site, TrustRequest};
 use super::expanded::ExpandedValues;
 use super::node::Node;
@@ -46,6 +47,8 @@ pub struct Configuration {
     pub trust_request: Option<TrustRequest>,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,
+    /// The stored answer under which the project acts; `None` when it acts without one, or not.
+    pub trust_record: Option<Arc<ProjectRecord>>,
     /// The files that were read, in order of precedence.
     pub files: Vec<LoadedFile>,
     /// Where files were looked for.

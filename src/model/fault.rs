@@ -187,6 +187,7 @@ struct Body {
     place: Option<Place>,
     data: Option<serde_json::Value>,
     again: Again,
+    is_trust_outdated: bool,
 }
 
 impl Fault {
@@ -202,6 +203,7 @@ impl Fault {
             place: None,
             data: None,
             again: Again::Unsaid,
+            is_trust_outdated: false,
         }))
     }
 
@@ -264,6 +266,13 @@ impl Fault {
         self.with(|b| b.again = again)
     }
 
+    /// Says that what would have been started is not what a person trusted, so that trust has to be
+    /// asked for again before another attempt makes sense.
+    #[must_use]
+    pub fn trust_outdated(self) -> Self {
+        self.with(|b| b.is_trust_outdated = true)
+    }
+
     /// The same fault with every text in it rewritten, evidence included.
     #[must_use]
     pub fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
@@ -313,6 +322,11 @@ impl Fault {
     /// Whether another attempt makes sense.
     pub fn tried_again(&self) -> Again {
         self.0.again
+    }
+
+    /// Whether it came of code or a program that changed since a person trusted it.
+    pub fn is_trust_outdated(&self) -> bool {
+        self.0.is_trust_outdated
     }
 
     /// Machine-readable evidence.

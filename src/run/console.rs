@@ -1,7 +1,7 @@
 //! `toolhost` without a command, on a terminal: the console.
 //!
-//! Owns: what it takes to open it — the questions of trust before, the host with the console as its
-//! front end, signals — and the end of what was started.
+//! Owns: what it takes to open it — the host with the console as its front end, signals — and the
+//! end of what was started. Whether the project is trusted is asked in the console itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use tokio::sync::mpsc;
 
 use super::{Outcome, farewell, interrupted, runtime};
 use crate::assembly::{self, Assembly, FrontEnd};
-use crate::cli::context::{Context, Starts};
+use crate::cli::context::Context;
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
 use crate::history;
 use crate::model::Fault;
-use crate::tui::backstage::{Desk, Surroundings};
+use crate::tui::backstage::{Desk, Project, Surroundings};
 use crate::tui::editor::Editor;
 use crate::tui::event::Event;
+use crate::tui::event::trust::TrustStatus;
 use crate::tui::theme::Look;
 use crate::tui::{self, Launch};
 use crate::util::clock::SystemClock;
@@ -52,11 +53,20 @@ async fn open(context: &Context) -> Outcome {
         events: desk.events(),
         traffic: desk.traffic(),
     };
-    let assembly = context.assemble_for(&front_end, Starts::Servers(&[])).await?;
+    let project = Arc::new(Project::new(
+        context.options(),
+        Arc::clone(&context.environment),
+        front_end.clone(),
+        Arc::new(SystemClock),
+    ));
+    let assembly = context.assemble_for(front_end)?;
+    let trust = TrustStatus::of(&assembly.configuration);
     let around = surroundings(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
     drop(assembly);
-    let launch = Launch { around, events, sender: send.clone(), desk, look: look(context) };
+    let (sender, look) = (send.clone(), look(context));
+    let kept = Arc::clone(&project);
+    let launch = Launch { around, events, sender, desk, look, project, trust };
     let mut console = Box::pin(tui::run(launch));
     let ended = loop {
         tokio::select! {
@@ -68,6 +78,9 @@ async fn open(context: &Context) -> Outcome {
             }
         }
     };
+    if let Some(host) = kept.host() {
+        context.keep_host(host);
+    }
     let late = farewell(context, &mut signals, false).await;
     match ended?.or(late) {
         Some(signal) => Err(interrupted(signal).into()),

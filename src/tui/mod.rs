@@ -34,7 +34,8 @@ use tokio::sync::mpsc;
 
 use crate::model::{Fault, Signal};
 
-use backstage::{Backstage, Surroundings};
+use backstage::{Backstage, Project, Surroundings};
+use event::trust::TrustStatus;
 use event::{Effect, Event};
 use screen::Screen;
 use state::State;
@@ -61,6 +62,10 @@ pub struct Launch {
     pub desk: backstage::Desk,
     /// How it is to look.
     pub look: Look,
+    /// What the host was built from, to build another one when trust changes.
+    pub project: Arc<Project>,
+    /// How far the project is trusted.
+    pub trust: TrustStatus,
 }
 
 /// Runs the console until a person or a signal ends it.
@@ -68,13 +73,14 @@ pub struct Launch {
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
-    let Launch { around, mut events, sender, desk, look } = launch;
+    let Launch { around, mut events, sender, desk, look, project, trust } = launch;
     let clock = Arc::clone(&around.clock);
     let mut screen = Screen::open()?;
     let mut state = State::new(screen.size()?);
     state.shell.look = look;
+    state.trust.begin(trust);
     let editor = around.editor.clone();
-    let mut backstage = Backstage::new(around, sender, desk.clone());
+    let mut backstage = Backstage::new(around, sender, desk.clone(), project);
     // While a person writes in an editor the terminal is theirs; what happens is heard all the same.
     let mut editing: Option<Editing> = None;
     // The first picture is there before anybody is asked for anything.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bound::{BoundFile, BoundProgram, Seal};
 use super::grant::Grant;
 use super::question::TrustRequest;
-use super::store::TrustStore;
+use super::store::{ProjectRecord, TrustStore};
 use super::survey::{self, EntryKey, OwnNames, Survey};
 use crate::config::environment::Environment;
 use crate::config::sources::SourceFile;
@@ -54,8 +54,12 @@ impl Consent {
 
     /// The root of the project, when a stored answer covers it.
     pub(in crate::config) fn trusted_root(&self) -> Option<PathBuf> {
-        let record = self.project.as_ref()?.record()?;
-        Some(record.root.clone())
+        Some(self.record()?.root.clone())
+    }
+
+    /// The stored answer under which the project acts.
+    pub(in crate::config) fn record(&self) -> Option<&Arc<ProjectRecord>> {
+        self.project.as_ref()?.record()
     }
 
     /// The root of the project, links resolved; empty without a project.
@@ -109,7 +113,7 @@ pub(in crate::config) fn decide(
 }
 
 /// What each entry that may act is held to when it starts.
-fn seals(survey: &Survey, record: &Arc<super::store::ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
+fn seals(survey: &Survey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
     let manifest = Arc::new(record.bundle.manifest());
     let seal = |(code, program): &(Vec<PathBuf>, Option<BoundProgram>)| {
         let trusted = |path: &PathBuf| {

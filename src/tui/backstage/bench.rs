@@ -81,7 +81,7 @@ impl Rig {
         }
     }
 
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.control.stop();
         let abort = self.abort.clone();
         tokio::spawn(async move {

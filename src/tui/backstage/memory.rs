@@ -84,23 +84,23 @@ fn memory(path: &Path, news: &mut News) {
 
 /// Writes what is to be remembered.
 pub(super) struct Keeper {
-    file: Option<(PathBuf, Arc<ToolHost>)>,
-    latest: watch::Sender<Option<Memory>>,
+    file: Option<PathBuf>,
+    /// What is to be remembered, and the host that knows what of it is secret.
+    latest: watch::Sender<Option<(Memory, Arc<ToolHost>)>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     /// One that has nothing to write yet.
     pub(super) fn new(around: &Surroundings) -> Self {
-        let (latest, mut changes) = watch::channel(None);
-        let file =
-            around.state.as_ref().map(|state| (state.join(MEMORY), Arc::clone(&around.host)));
-        let writer = file.clone().map(|(path, host)| {
+        let (latest, mut changes) = watch::channel::<Option<(Memory, Arc<ToolHost>)>>(None);
+        let file = around.state.as_ref().map(|state| state.join(MEMORY));
+        let writer = file.clone().map(|path| {
             tokio::spawn(async move {
                 while changes.changed().await.is_ok() {
                     let latest = changes.borrow_and_update().clone();
-                    if let Some(memory) = latest {
-                        write(path.clone(), Arc::clone(&host), memory).await;
+                    if let Some((memory, host)) = latest {
+                        write(path.clone(), host, memory).await;
                     }
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -109,18 +109,19 @@ impl Keeper {
         Self { file, latest, writer }
     }
 
-    /// This is to be remembered.
-    pub(super) fn remember(&self, memory: Memory) {
-        self.latest.send_replace(Some(memory));
+    /// This is to be remembered; `host` masks what is secret in it.
+    pub(super) fn remember(&self, memory: Memory, host: &Arc<ToolHost>) {
+        self.latest.send_replace(Some((memory, Arc::clone(host))));
     }
 
     /// The last thing to be remembered, if something is new. Waits for a while until it is written.
-    pub(super) async fn finish(&mut self, memory: Option<Memory>) {
+    pub(super) async fn finish(&mut self, memory: Option<Memory>, host: &Arc<ToolHost>) {
         if let Some(writer) = self.writer.take() {
             writer.abort();
         }
-        let latest = memory.or_else(|| self.latest.send_replace(None));
-        if let (Some(memory), Some((path, host))) = (latest, self.file.take()) {
+        let before = self.latest.send_replace(None);
+        let latest = memory.map(|memory| (memory, Arc::clone(host))).or(before);
+        if let (Some((memory, host)), Some(path)) = (latest, self.file.take()) {
             let written = write(path, host, memory);
             // Whoever leaves is not kept waiting by a disk.
             let _too_slow = tokio::time::timeout(FAREWELL, written).await;

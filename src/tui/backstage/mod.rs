@@ -13,17 +13,19 @@ mod servers;
 mod stats;
 mod tools;
 mod trace;
+mod trust;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::editor::Editor;
-use super::event::{Effect, Event, RunId, trace::Wish as TraceWish};
+use super::event::{Effect, Event, RunId, trace::Wish as TraceWish, trust::Wish as TrustWish};
 use super::memory::Memory;
 use crate::host::arguments::unknown_keys;
 use crate::host::request::{Arguments, CallRequest, Reach};
@@ -33,6 +35,7 @@ use crate::util::append::Location;
 use crate::util::clock::Clock;
 
 pub use desk::Desk;
+pub use trust::Project;
 
 /// Where everything is that the console works with.
 #[derive(Clone)]
@@ -67,26 +70,40 @@ pub struct Backstage {
     keeper: memory::Keeper,
     offers: offers::UnderWay,
     bench: bench::Rig,
+    project: Arc<Project>,
+    /// Answers about the project that are being stored; each ends with its sender.
+    answers: Vec<oneshot::Receiver<()>>,
+    /// How often the host was replaced.
+    epoch: Arc<AtomicU64>,
 }
 
 impl Backstage {
-    /// Works with these, and tells what comes of it here.
-    pub fn new(around: Surroundings, send: mpsc::Sender<Event>, desk: Desk) -> Self {
+    /// Works with these, and tells what comes of it here. Inside of a runtime, because it begins to
+    /// watch the trust store.
+    pub fn new(
+        around: Surroundings,
+        send: mpsc::Sender<Event>,
+        desk: Desk,
+        project: Arc<Project>,
+    ) -> Self {
         let stats = stats::Reader::new(&around);
         let keeper = memory::Keeper::new(&around);
         let offers = offers::UnderWay::default();
         let bench = bench::Rig::default();
-        Self { around, send, desk, running: HashMap::new(), stats, keeper, offers, bench }
+        trust::watch(&project, send.clone());
+        let (running, answers, epoch) = (HashMap::new(), Vec::new(), Arc::default());
+        Self { around, send, desk, running, stats, keeper, offers, bench, project, answers, epoch }
     }
 
     /// Keeps this for the next run; soon, and not more often than is worth it.
     pub fn remember(&mut self, memory: Memory) {
-        self.keeper.remember(memory);
+        self.keeper.remember(memory, &self.around.host);
     }
 
     /// Keeps this for the next run, now: the console ends.
     pub async fn farewell(&mut self, memory: Option<Memory>) {
-        self.keeper.finish(memory).await;
+        self.answers_stored().await;
+        self.keeper.finish(memory, &self.around.host).await;
     }
 
     /// Begins what is wanted, and returns at once.
@@ -99,10 +116,12 @@ impl Backstage {
             }
             Effect::LookAtServers => {
                 let servers = host.servers();
-                self.tell(async move { Event::Servers(servers) });
+                self.tell_of_host(async move { Event::Servers(servers) });
             }
             Effect::CheckServer(server) => {
-                self.tell(async move { Event::Servers(host.check_servers(&[server]).await) });
+                self.tell_of_host(
+                    async move { Event::Servers(host.check_servers(&[server]).await) },
+                );
             }
             Effect::Call { run, tool, arguments } => {
                 let cancel = CancellationToken::new();
@@ -160,6 +179,8 @@ impl Backstage {
             Effect::Bench(wish) => {
                 self.bench.perform(wish, &self.around, &self.send, &self.desk.shutter());
             }
+            Effect::Trust(TrustWish::Switch) => self.switch(),
+            Effect::Trust(wish) => self.trust(wish),
             Effect::Write { path, text } => {
                 let path = self.around.cwd.join(path);
                 self.tell(async move { files::write(path, text.as_bytes()).await });
@@ -176,7 +197,20 @@ impl Backstage {
 
     fn list(&self, reach: Reach, servers: Vec<String>) {
         let host = Arc::clone(&self.around.host);
-        self.tell(async move { listed(&host, reach, servers).await });
+        self.tell_of_host(async move { listed(&host, reach, servers).await });
+    }
+
+    /// Tells what the host said, unless another one has taken its place meanwhile.
+    fn tell_of_host(&self, work: impl Future<Output = Event> + Send + 'static) {
+        let (send, epoch) = (self.send.clone(), Arc::clone(&self.epoch));
+        let asked = epoch.load(Ordering::Relaxed);
+        tokio::spawn(async move {
+            let event = work.await;
+            if epoch.load(Ordering::Relaxed) == asked {
+                // The console is gone: nobody wants to know.
+                let _unheard = send.send(event).await;
+            }
+        });
     }
 
     fn tell(&self, work: impl Future<Output = Event> + Send + 'static) {

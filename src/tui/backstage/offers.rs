@@ -30,6 +30,14 @@ pub(super) struct UnderWay {
     followed: HashMap<Followed, CancellationToken>,
 }
 
+impl UnderWay {
+    /// Gives all of it up: the host it was asked of is replaced.
+    pub(super) fn cancel_all(&mut self) {
+        std::mem::take(&mut self.request).cancel();
+        self.followed.drain().for_each(|(_, cancel)| cancel.cancel());
+    }
+}
+
 impl Backstage {
     pub(super) fn offers(&mut self, wish: Wish) {
         let host = Arc::clone(&self.around.host);

@@ -88,13 +88,16 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         // What something nearer has the key for does not happen, or is told there.
         let happens = state.shell.keys.action(binding.key, &places) == Some(binding.action);
         let is_told = here.iter().any(|told| told.key == binding.key);
-        if binding.word.is_some() && happens && !is_told {
+        if binding.word.is_some() && happens && !is_told && !state.is_idle(binding.action) {
             here.push(binding);
         }
     }
     // The way out and the way to know more are told before anything else.
     let is_vital = |b: &&&Binding| {
-        matches!(b.action, Action::Palette | Action::Help | Action::Quit | Action::Back)
+        matches!(
+            b.action,
+            Action::Palette | Action::Help | Action::Quit | Action::Back | Action::Trust
+        )
     };
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
     let mut left = usize::from(area.width).saturating_sub(vital);

@@ -4,8 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use super::pane;
 use super::words::Words;
+use super::{pane, trust};
 use crate::tui::state::{Pane, Row, Sort, State};
 use crate::tui::theme::Meaning;
 use crate::util::text;
@@ -39,6 +39,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         let said = format!("/ {}", catalogue.filter.text());
         frame.render_widget(words.line(Meaning::Dim, said), line);
     }
+    let rows = trust::notice(frame, words, state, rows);
     if catalogue.is_empty() {
         return frame.render_widget(words.line(Meaning::Dim, "no tools yet"), rows);
     }

@@ -25,6 +25,7 @@ mod running;
 mod servers;
 mod stats;
 mod trace;
+mod trust;
 mod words;
 mod wrap;
 

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::words::Words;
-use super::{approval, palette, pane, running};
+use super::{approval, palette, pane, running, trust};
 use crate::tui::keys::{PLACES, Place};
 use crate::tui::layout;
 use crate::tui::state::{Overlay, State};
@@ -15,6 +15,9 @@ use crate::tui::theme::Meaning;
 pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
     if let Some(pending) = state.inbox.approvals.front() {
         return approval::draw(frame, words, state, pending, area);
+    }
+    if let Some(window) = &state.trust.window {
+        return trust::draw(frame, words, state, window, area);
     }
     match &state.shell.overlay {
         Some(Overlay::Palette(window)) => palette::draw(frame, words, window, area),

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Text;
+use ratatui::text::{Line, Span, Text};
 
 use super::pane;
 use super::words::Words;
@@ -18,16 +18,29 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, page: &Page, area: 
     if !kept.as_ref().is_some_and(fits) {
         let rows = page.lines().iter().flat_map(|pieces| {
             let spans = pieces.iter().map(|(meaning, said)| words.span(*meaning, said));
-            wrap(&spans.collect(), usize::from(area.width))
+            broken(&spans.collect(), usize::from(area.width), page.indent())
         });
         let rows = rows.collect();
-        *kept = Some(Laid { width: area.width, height: 0, theme: *words.theme, rows });
+        *kept = Some(Laid { width: area.width, height: 0, from: 0, theme: *words.theme, rows });
     }
     let Some(laid) = kept.as_mut() else { return };
     laid.height = area.height;
     let (length, height) = (laid.rows.len(), usize::from(area.height));
     let from = page.from().min(length.saturating_sub(height));
+    laid.from = from;
     let seen = laid.rows.get(from..length.min(from + height)).unwrap_or_default();
     frame.render_widget(Text::from(seen.to_vec()), area);
     pane::more(frame, words, area, length.saturating_sub(from + height));
+}
+
+/// Breaks a line; what does not fit on its first row goes on behind so many spaces.
+fn broken(line: &Line<'static>, width: usize, indent: usize) -> Vec<Line<'static>> {
+    if indent == 0 || width <= indent * 2 || line.width() <= width {
+        return wrap(line, width);
+    }
+    let mut rows = wrap(line, width - indent);
+    for row in rows.iter_mut().skip(1) {
+        row.spans.insert(0, Span::raw(" ".repeat(indent)));
+    }
+    rows
 }

@@ -11,6 +11,7 @@ pub mod servers;
 pub mod stats;
 pub mod tools;
 pub mod trace;
+pub mod trust;
 pub mod wire;
 
 use std::sync::Arc;
@@ -104,6 +105,8 @@ pub enum Event {
     History(history::News),
     /// What came of a wish of the resources and prompts.
     Offers(offers::News),
+    /// What came of a wish about trust in the project.
+    Trust(trust::News),
     /// Something that was done in silence is worth a word.
     Said {
         /// What.
@@ -232,6 +235,8 @@ pub enum Effect {
     Servers(servers::Wish),
     /// What the trace wants done.
     Trace(trace::Wish),
+    /// What is wanted of trust in the project.
+    Trust(trust::Wish),
     /// Write a file that was not there before; relative to where the console was opened.
     Write {
         /// Its name.
@@ -294,4 +299,6 @@ pub enum Errand {
     ShowCall(CallId),
     /// Show the calls of the past of a tool.
     ShowHistory(String),
+    /// Ask whether to trust the project.
+    AskTrust,
 }

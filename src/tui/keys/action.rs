@@ -127,10 +127,14 @@ pub enum Action {
     Yes,
     /// Say yes to exactly this for as long as the console is open.
     YesForSession,
+    /// Say yes as the author: code may change without asking again.
+    YesAsAuthor,
     /// Say no.
     No,
     /// Give no answer.
     Turnaway,
+    /// Ask whether to trust the project.
+    Trust,
     /// What the keys do.
     Help,
     /// Close, leave, go back.

@@ -56,6 +56,8 @@ pub enum When {
     Choosing,
     /// While a person is asked for approval.
     Approval,
+    /// While a person is asked whether to trust the project.
+    Trust,
     /// In the list of everything that can be done.
     Palette,
     /// In the list of calls that run.

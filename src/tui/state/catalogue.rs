@@ -83,6 +83,12 @@ impl Catalogue {
         self.arrange();
     }
 
+    /// What servers told holds no longer: another host asks them anew.
+    pub fn forget_servers(&mut self) {
+        self.servers.clear();
+        self.arrange();
+    }
+
     /// All of them, in order.
     pub fn rows(&self) -> &[Arc<Row>] {
         &self.rows

@@ -12,7 +12,7 @@ use crate::model::{CallId, CallMetadata, Event as Told, Fault, LogLevel, ToolRes
 use crate::tui::event::memory::News;
 use crate::tui::event::tools::{Saved, Wish};
 use crate::tui::event::{Event, Input, RunId};
-use crate::tui::keys::{Action, Key};
+use crate::tui::keys::Key;
 use crate::tui::memory::Memory;
 use crate::tui::settings::Settings;
 use crate::tui::theme::Palette as Colours;

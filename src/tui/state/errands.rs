@@ -52,6 +52,10 @@ impl State {
                 self.history.look_for(&tool);
                 self.show(View::History)
             }
+            Errand::AskTrust => {
+                self.trust.open(&mut self.shell);
+                Vec::new()
+            }
             Errand::Bench { tool, arguments } => {
                 let arguments = arguments.or_else(|| self.usual_arguments(&tool));
                 let effects = self.show(View::Bench);

@@ -29,6 +29,7 @@ mod text;
 mod tools;
 pub(super) mod trace;
 mod tree;
+mod trust;
 mod update;
 mod view;
 mod viewer;
@@ -42,7 +43,7 @@ pub(super) mod tests;
 pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
 use super::event::Effect;
-use super::keys::When;
+use super::keys::{Action, When};
 pub use bench::Bench;
 pub use calls::{Call, Calls, Outcome};
 pub use catalogue::{Catalogue, Query, Row, Sort};
@@ -71,6 +72,9 @@ pub use text::Text;
 pub use tools::Tools;
 pub use trace::Trace;
 pub use tree::{Node, Tree};
+#[cfg(test)]
+pub(super) use trust::tests as trust_tests;
+pub use trust::{ProjectTrust, Readiness, TrustWindow};
 pub use view::{Pane, View};
 pub use viewer::{Face, Viewer};
 
@@ -95,6 +99,8 @@ pub struct State {
     pub offers: Offers,
     /// What a person is asked.
     pub inbox: Inbox,
+    /// Trust in the project.
+    pub trust: ProjectTrust,
     /// What is kept for the next run.
     keep: memory::Keep,
 }
@@ -112,6 +118,7 @@ impl State {
             history: History::default(),
             offers: Offers::default(),
             inbox: Inbox::default(),
+            trust: ProjectTrust::default(),
             keep: memory::Keep::default(),
         }
     }
@@ -129,6 +136,7 @@ impl State {
         self.shell.calls.running().next().is_some()
             || self.servers.are_starting()
             || self.inbox.is_moving()
+            || self.trust.window.is_some()
             || self.stage_of(self.shell.view).is_moving()
     }
 
@@ -136,6 +144,9 @@ impl State {
     pub fn places(&self) -> Vec<When> {
         if !self.inbox.approvals.is_empty() {
             return vec![When::Approval, When::Pane];
+        }
+        if self.trust.window.is_some() {
+            return vec![When::Trust, When::Pane];
         }
         match self.shell.overlay {
             Some(Overlay::Palette(_)) => return vec![When::Palette],
@@ -154,6 +165,15 @@ impl State {
             _ => vec![place],
         };
         places.flat_map(at_form).collect()
+    }
+
+    /// Whether an action has nothing to do at the moment, wherever it is bound.
+    pub fn is_idle(&self, action: Action) -> bool {
+        match (action, &self.trust.window) {
+            (Action::Trust, _) => !self.trust.has_question(),
+            (Action::Turn, Some(window)) => window.request.previous.is_none(),
+            _ => false,
+        }
     }
 
     /// Whether the view that is shown holds still because a person wants it to.

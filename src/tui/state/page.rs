@@ -23,6 +23,7 @@ pub struct Page {
     lines: Vec<Vec<Piece>>,
     bytes: usize,
     is_cut: bool,
+    hanging: usize,
     from: usize,
     laid: RefCell<Option<Laid>>,
 }
@@ -34,6 +35,8 @@ pub struct Laid {
     pub width: u16,
     /// Rows.
     pub height: u16,
+    /// The first row that was shown.
+    pub from: usize,
     /// The styles.
     pub theme: Theme,
     /// The lines, broken to the width.
@@ -41,6 +44,17 @@ pub struct Laid {
 }
 
 impl Page {
+    /// An empty text whose lines, where they are broken, go on behind so many spaces. So no text
+    /// can be made to look like a line of its own.
+    pub fn hanging(hanging: usize) -> Self {
+        Self { hanging, ..Self::default() }
+    }
+
+    /// How many spaces stand before the rest of a line that is broken.
+    pub fn indent(&self) -> usize {
+        self.hanging
+    }
+
     /// Appends a line.
     pub fn push(&mut self, pieces: Vec<Piece>) {
         let bytes: usize = pieces.iter().map(|(_, text)| text.len() + 1).sum();
@@ -118,6 +132,19 @@ impl Page {
             None => self.lines.len().saturating_sub(1),
         };
         self.from = self.from.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// Whether the end of it was on the screen when it was drawn last.
+    pub fn was_drawn_to_its_end(&self) -> bool {
+        let laid = self.laid.borrow();
+        laid.as_ref().is_some_and(|laid| {
+            laid.height > 0 && laid.from + usize::from(laid.height) >= laid.rows.len()
+        })
+    }
+
+    /// Whether it is longer than what is kept.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Where what was laid out last is kept.

@@ -1,8 +1,10 @@
 //! The view of the tools: the catalogue, one tool, its arguments, what calls of it gave.
 
+use std::cell::Cell;
+
 use super::viewer::Face;
 use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
-use crate::model::{JsonObject, Origin, Source};
+use crate::model::{JsonObject, Origin, Source, ToolStatus};
 use crate::tui::event::tools::{News, Wish};
 use crate::tui::event::{Effect, Errand};
 use crate::tui::keys::{Action, When};
@@ -20,6 +22,8 @@ pub struct Tools {
     pub portrait: Portrait,
     /// What calls of it gave.
     pub viewer: Viewer,
+    /// How many rows below the list say something else; known when it was drawn.
+    pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
     subject: Option<String>,
     /// How many lines the detail and the result have room for.
@@ -63,6 +67,9 @@ impl Stage for Tools {
             }
             Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
                 self.viewer.tree.fold();
+            }
+            Action::Fill | Action::Open if self.is_untrusted() => {
+                return Some(vec![Effect::Go(Errand::AskTrust)]);
             }
             Action::Fill | Action::Open => self.fill(shell),
             Action::ShowTrace => return Some(self.wire(shell)),
@@ -115,7 +122,11 @@ impl Stage for Tools {
             // The first row is what is searched for.
             Pane::Catalogue if row > 0 => {
                 let length = self.catalogue.found().len();
-                let first = self.catalogue.list.first(height.saturating_sub(1), length);
+                let height = height.saturating_sub(1 + usize::from(self.notice_height.get()));
+                if row > height {
+                    return;
+                }
+                let first = self.catalogue.list.first(height, length);
                 self.catalogue.list.choose(first + row - 1, length);
                 self.detail_scroll = 0;
             }
@@ -219,6 +230,11 @@ impl Tools {
         let run = shell.calls.begin(tool.clone(), arguments.clone());
         self.viewer.reset();
         Effect::Call { run, tool, arguments }
+    }
+
+    /// Whether the chosen tool does nothing until its project is trusted.
+    fn is_untrusted(&self) -> bool {
+        self.catalogue.chosen().is_some_and(|row| row.tool.status == ToolStatus::Untrusted)
     }
 
     fn fill(&mut self, shell: &mut Shell) {

@@ -38,12 +38,14 @@ impl State {
                 self.shell.now = now;
                 self.shell.calls.tick(now);
                 self.inbox.now(now);
+                self.trust.tick(now, !self.inbox.approvals.is_empty());
                 let (stage, shell) = self.stage();
                 return stage.tick(shell);
             }
             Event::Host(event) => return self.heard(&event),
             Event::Traffic(seen) => self.trace.take(*seen),
             Event::Lost(lost) => self.shell.lost = lost,
+            Event::Trust(news) => return self.trust_news(news),
             Event::Listed { servers, catalogue } => return self.listed(&servers, *catalogue),
             Event::Servers(statuses) => {
                 let new: Vec<String> = statuses
@@ -56,8 +58,10 @@ impl State {
             }
             Event::Began { run, call } => self.shell.calls.began(run, call),
             Event::Ended { run, outcome } => {
+                let fault = outcome.as_ref().as_ref().map_or_else(Some, |done| done.fault());
+                let mut effects = fault.map(|fault| self.trust.failed(fault)).unwrap_or_default();
                 self.shell.calls.end(run, *outcome);
-                let mut effects = vec![Effect::LookAtServers];
+                effects.push(Effect::LookAtServers);
                 effects.extend(self.stats.look());
                 effects.extend(self.history.grown(self.shell.view));
                 return effects;
@@ -105,8 +109,11 @@ impl State {
             return effects;
         }
         match event {
-            Told::Server { state: ServerState::Ready | ServerState::Failed(_), .. } => {
-                return vec![Effect::LookAtServers];
+            Told::Server { state: ServerState::Ready, .. } => return vec![Effect::LookAtServers],
+            Told::Server { state: ServerState::Failed(fault), .. } => {
+                let mut effects = self.trust.failed(fault);
+                effects.push(Effect::LookAtServers);
+                return effects;
             }
             Told::Notice { origin, text } => self.shell.say(format!("{origin}: {text}")),
             Told::Warning { text } => self.shell.say_bad(text),
@@ -120,9 +127,12 @@ impl State {
     }
 
     fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<Effect> {
+        let faults = catalogue.servers.iter().filter_map(|listing| listing.fault.as_ref());
+        let mut effects: Vec<Effect> = faults.flat_map(|fault| self.trust.failed(fault)).collect();
         self.servers.listed(servers, &catalogue);
         self.tools.catalogue.take(servers, catalogue);
-        vec![Effect::LookAtServers]
+        effects.push(Effect::LookAtServers);
+        effects
     }
 
     fn pressed(&mut self, key: Key) -> Vec<Effect> {
@@ -157,7 +167,7 @@ impl State {
 
     /// The line that is being written.
     fn line(&mut self) -> Option<&mut Line> {
-        if !self.inbox.approvals.is_empty() {
+        if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
         }
         if self.shell.overlay.is_some() {
@@ -238,13 +248,18 @@ impl State {
 
     /// Whether something lies over the view and has the keys.
     pub(super) fn is_covered(&self) -> bool {
-        self.shell.overlay.is_some() || !self.inbox.approvals.is_empty()
+        self.shell.overlay.is_some()
+            || !self.inbox.approvals.is_empty()
+            || self.trust.window.is_some()
     }
 
     fn act_above(&mut self, action: Action) -> Vec<Effect> {
         let approves = !self.inbox.approvals.is_empty();
         if let Some(effects) = self.inbox.decide(action, &mut self.shell) {
             return effects;
+        }
+        if !approves && self.trust.window.is_some() {
+            return self.act_on_trust(action);
         }
         if !approves && let Some(effects) = self.act_in_window(action) {
             return effects;
@@ -262,7 +277,7 @@ impl State {
         }
     }
 
-    fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
         if self.open_window(action) {
             return Vec::new();
         }
@@ -283,6 +298,7 @@ impl State {
                 return [Effect::ListDeclared].into_iter().chain(ask).collect();
             }
             Action::Back => self.shell.is_zoomed = false,
+            Action::Trust => self.trust.open(&mut self.shell),
             Action::Cancel => return self.cancel(),
             Action::Redraw => return vec![Effect::Redraw],
             Action::Suspend => return vec![Effect::Suspend],
@@ -296,6 +312,9 @@ impl State {
         if let Some(pending) = self.inbox.approvals.front_mut() {
             pending.scroll = pending.scroll.saturating_add_signed(by);
             return;
+        }
+        if let Some(window) = &mut self.trust.window {
+            return window.scroll(by);
         }
         if self.scroll_window(by) {
             return;
@@ -317,7 +336,7 @@ impl State {
         }
     }
 
-    fn leave(&mut self) -> Vec<Effect> {
+    pub(super) fn leave(&mut self) -> Vec<Effect> {
         if self.shell.calls.running().next().is_some() || self.bench.is_running() {
             self.shell.overlay = Some(Overlay::Leave);
             return Vec::new();

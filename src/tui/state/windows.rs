@@ -41,7 +41,7 @@ impl State {
         let (Some(Overlay::Jump), Key::Char(letter)) = (&self.shell.overlay, key) else {
             return None;
         };
-        if !self.inbox.approvals.is_empty() {
+        if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
         }
         let (_, pane) = self.letters().into_iter().find(|(at, _)| *at == letter)?;

@@ -16,6 +16,7 @@ mod sizes;
 mod stats;
 mod tools;
 mod trace;
+mod trust;
 
 use crate::support::{Fixture, Place, Sandbox};
 

@@ -107,6 +107,12 @@ pub(super) const ANYWHERE: Place = Place {
         quiet(Key::Char('6'), Action::Show(View::History), "show the calls of the past"),
         quiet(Key::Char('7'), Action::Show(View::Offers), "show resources and prompts"),
         quiet(Key::Char('8'), Action::Show(View::Inbox), "show what is asked"),
+        shown(
+            Key::Char('!'),
+            Action::Trust,
+            "trust",
+            "see what the project would do, and trust it or not",
+        ),
         quiet(Key::Esc, Action::Back, "close, leave, go back"),
         quiet(Key::Ctrl('c'), Action::Cancel, "stop the newest call; with nothing running: quit"),
         quiet(Key::Ctrl('l'), Action::Redraw, "draw the screen anew"),

@@ -49,3 +49,29 @@ pub(super) const APPROVAL: Place = Place {
         quiet(Key::Ctrl('l'), Action::Redraw, "draw the screen anew"),
     ],
 };
+
+pub(super) const TRUST: Place = Place {
+    when: When::Trust,
+    title: "asked to trust the project",
+    bindings: &[
+        shown(Key::Char('y'), Action::Yes, "trust", "trust exactly this, once its end was shown"),
+        shown(Key::Char('n'), Action::No, "refuse", "do not trust it; remembered until it changes"),
+        also(Key::Char('N'), Action::No),
+        also(Key::Esc, Action::No),
+        shown(
+            Key::Char('a'),
+            Action::YesAsAuthor,
+            "author",
+            "trust it as its author: code below it may change without asking again",
+        ),
+        shown(
+            Key::Char('v'),
+            Action::Turn,
+            "whole",
+            "the whole instead of the difference, or back",
+        ),
+        shown(Key::Char('q'), Action::Quit, "quit", "leave without an answer"),
+        quiet(Key::Char(' '), Action::PageDown, "a page down"),
+        quiet(Key::Ctrl('l'), Action::Redraw, "draw the screen anew"),
+    ],
+};

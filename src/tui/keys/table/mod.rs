@@ -69,6 +69,7 @@ pub const PLACES: &[Place] = &[
     form::LINES,
     inbox::ANSWER,
     inbox::APPROVAL,
+    inbox::TRUST,
     common::TEXT,
     common::CHOOSING,
     common::PALETTE,

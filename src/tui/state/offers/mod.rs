@@ -353,6 +353,17 @@ impl Offers {
         vec![self.request(item, request)]
     }
 
+    /// The servers are those of another host now: nothing is watched there, and what was listed is
+    /// asked for anew.
+    pub fn forget_servers(&mut self) -> Vec<Effect> {
+        self.followed.clear();
+        if !self.was_listed {
+            return Vec::new();
+        }
+        self.tree.ask_all();
+        vec![Effect::Offers(Wish::ListAll)]
+    }
+
     fn listed_again(&mut self, shell: &mut Shell) -> Vec<Effect> {
         shell.say("asking all servers");
         self.tree.ask_all();

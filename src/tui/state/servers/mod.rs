@@ -142,6 +142,13 @@ impl Servers {
         }
     }
 
+    /// The servers are those of another host now, of which nothing is known yet.
+    pub fn forget(&mut self) {
+        self.rows.clear();
+        self.faults.clear();
+        self.advertised.clear();
+    }
+
     /// Takes in lists of tools: what is declared, or what these servers advertise.
     pub fn listed(&mut self, servers: &[String], catalogue: &Listed) {
         for listing in &catalogue.servers {

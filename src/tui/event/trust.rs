@@ -1,0 +1,67 @@
+//! What is wanted of trust in the project, and what comes of it.
+
+use std::sync::Arc;
+
+use crate::config::consent::TrustRequest;
+use crate::config::consent::store::ProjectRecord;
+use crate::config::spec::Configuration;
+use crate::model::Fault;
+
+/// How far the project is trusted, as one look at its configuration found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustStatus {
+    /// The stored answer under which the project acts; `None` when no answer covers it as it is.
+    pub record: Option<Arc<ProjectRecord>>,
+    /// What a person would be asked; `None` when there is nothing to ask.
+    pub request: Option<Arc<TrustRequest>>,
+    /// How many entries do nothing until that is answered.
+    pub untrusted: usize,
+}
+
+impl TrustStatus {
+    /// The status of a project whose configuration was just loaded.
+    pub fn of(configuration: &Configuration) -> Self {
+        Self {
+            record: configuration.trust_record.clone(),
+            request: configuration.trust_request.clone().map(Arc::new),
+            untrusted: configuration.untrusted.len(),
+        }
+    }
+}
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Load the configuration and tell how far it is trusted; the host stays as it is.
+    Look,
+    /// Store a person's yes to exactly this request, and build another host.
+    Trust {
+        /// What was shown.
+        request: Arc<TrustRequest>,
+        /// Whether code below the root may change from now on without asking.
+        as_author: bool,
+    },
+    /// Store a person's no to this content.
+    Refuse(Arc<TrustRequest>),
+    /// Build another host from the configuration and the trust store as they are now.
+    Reload,
+    /// Replace the host by the one that was built last, and close the old one.
+    Switch,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum News {
+    /// The trust store is not what it was: this process or another one wrote it.
+    StoreChanged,
+    /// The configuration was loaded.
+    Looked(TrustStatus),
+    /// The no was stored.
+    Refused,
+    /// Another host is ready; the console still works with the old one.
+    Assembled(TrustStatus),
+    /// The console works with the new host, and the old one is closed.
+    Switched,
+    /// The answer was not stored, or no host could be built.
+    Failed(Fault),
+}

@@ -1,0 +1,283 @@
+//! Trust in the project: how far it goes, the question about it, and what an answer leads to.
+//!
+//! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
+//! what is said when trust changes elsewhere. Never does: store an answer or build a host.
+
+mod acts;
+mod window;
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shell;
+use crate::config::consent::TrustRequest;
+use crate::model::Fault;
+use crate::tui::event::Effect;
+use crate::tui::event::trust::{News, TrustStatus, Wish};
+use crate::tui::keys::{Action, Key, When};
+
+pub use window::{Readiness, TrustWindow};
+
+/// What is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum TrustWork {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// The configuration is loaded, to be compared with what the host was built from.
+    Looking,
+    /// Another host is built.
+    Reloading(ReloadCause),
+}
+
+/// Why another host is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReloadCause {
+    /// A person trusted the project here.
+    Answered,
+    /// The trust store changed.
+    Elsewhere,
+}
+
+/// Trust in the project.
+#[derive(Debug, Default)]
+pub struct ProjectTrust {
+    /// The question, while it is on the screen.
+    pub window: Option<TrustWindow>,
+    /// What the host in use was built from.
+    status: TrustStatus,
+    /// What can be asked now. The project may have changed since the host was built.
+    question: Option<Arc<TrustRequest>>,
+    work: TrustWork,
+    /// Whether the store changed, or a call found the project changed, while something was under way.
+    looks_again: bool,
+    /// What the next host is built from.
+    next: TrustStatus,
+}
+
+impl ProjectTrust {
+    /// The console opens with a host that was built from this. Asks, unless that was refused.
+    pub fn begin(&mut self, status: TrustStatus) {
+        self.status = status;
+        self.question = self.status.request.clone();
+        self.ask_unless_refused();
+    }
+
+    /// Whether there is something to ask.
+    pub fn has_question(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// Takes in the time.
+    pub fn tick(&mut self, now: Duration, is_covered: bool) {
+        if let Some(window) = &mut self.window {
+            window.tick(now, is_covered);
+        }
+    }
+
+    /// What the tools say about trust; `key` asks the question.
+    pub fn notice(&self, key: Option<Key>) -> Option<String> {
+        self.question.as_ref()?;
+        let press = |what: &str| match key {
+            Some(key) => format!("Press {key} to see what {what}."),
+            None => format!("Run 'toolhost trust' to see what {what}."),
+        };
+        Some(match (&self.status.record, self.status.untrusted) {
+            (Some(_), _) => {
+                format!("This project changed since it was trusted. {}", press("changed"))
+            }
+            (None, 0) => format!("This project is not trusted. {}", press("it would do")),
+            (None, 1) => {
+                let press = press("it would do");
+                format!("This project is not trusted: 1 entry does nothing yet. {press}")
+            }
+            (None, count) => {
+                let press = press("they would do");
+                format!("This project is not trusted: {count} entries do nothing yet. {press}")
+            }
+        })
+    }
+
+    /// Opens the question, also one that was refused.
+    pub fn open(&mut self, shell: &mut Shell) {
+        match &self.question {
+            Some(request) => self.window = Some(TrustWindow::new(Arc::clone(request))),
+            None if self.status.record.is_some() => shell.say("this project is trusted"),
+            None => shell.say("there is nothing to trust: no entry reaches beyond its project"),
+        }
+    }
+
+    /// Does what a key stands for while the question is on the screen.
+    pub fn decide(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+        let window = self.window.as_mut()?;
+        match action {
+            Action::Turn if window.request.previous.is_some() => window.turn(),
+            Action::Turn => shell.say("this is all of it"),
+            Action::No if window.is_settled(shell.now) => return Some(self.refuse(shell)),
+            Action::Yes => return Some(self.agree(false, shell)),
+            Action::YesAsAuthor => return Some(self.agree(true, shell)),
+            Action::No => {}
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    /// A call or a server failed; when that is because the project is not what was trusted, the
+    /// difference is looked for.
+    pub fn failed(&mut self, fault: &Fault) -> Vec<Effect> {
+        if fault.is_trust_outdated() && self.window.is_none() { self.look() } else { Vec::new() }
+    }
+
+    /// Takes in what came of a wish; says what is to be done.
+    pub fn hear(&mut self, news: News, shell: &mut Shell) -> Vec<Effect> {
+        match news {
+            News::StoreChanged => self.look(),
+            News::Looked(status) if self.work == TrustWork::Looking => {
+                self.work = TrustWork::Idle;
+                let effects = self.compare(status, shell);
+                if effects.is_empty() { self.look_again() } else { effects }
+            }
+            News::Looked(_) | News::Refused => Vec::new(),
+            News::Assembled(status) => {
+                self.next = status;
+                vec![Effect::Trust(Wish::Switch)]
+            }
+            News::Switched => self.switched(shell),
+            News::Failed(fault) => {
+                self.work = TrustWork::Idle;
+                let hint = fault.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                shell.say_bad(format!("{fault}{hint}"));
+                self.look_again()
+            }
+        }
+    }
+
+    fn agree(&mut self, as_author: bool, shell: &mut Shell) -> Vec<Effect> {
+        let Some(window) = &self.window else { return Vec::new() };
+        if self.work == TrustWork::Reloading(ReloadCause::Elsewhere) {
+            shell.say("trust changed in another terminal; reading it first");
+            return Vec::new();
+        }
+        match window.readiness(shell.now) {
+            Readiness::Ready => {}
+            Readiness::TooLong => {
+                shell.say_bad(format!("too long to be answered here; run: {}", self.command()));
+                return Vec::new();
+            }
+            Readiness::TooSoon | Readiness::Unread => return Vec::new(),
+        }
+        let request = Arc::clone(&window.request);
+        self.window = None;
+        self.work = TrustWork::Reloading(ReloadCause::Answered);
+        shell.say("trusted; starting again with it");
+        vec![Effect::Trust(Wish::Trust { request, as_author })]
+    }
+
+    fn refuse(&mut self, shell: &mut Shell) -> Vec<Effect> {
+        let Some(window) = self.window.take() else { return Vec::new() };
+        if let Some(question) = &mut self.question
+            && question.bundle == window.request.bundle
+        {
+            Arc::make_mut(question).refused = true;
+        }
+        let key = shell.keys.key_of(Action::Trust, &[When::Anywhere]);
+        let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
+        shell.say(format!("not trusted{way}"));
+        vec![Effect::Trust(Wish::Refuse(window.request))]
+    }
+
+    fn command(&self) -> String {
+        self.question.as_ref().map(|request| request.command()).unwrap_or_default()
+    }
+
+    fn look(&mut self) -> Vec<Effect> {
+        if self.work != TrustWork::Idle {
+            self.looks_again = true;
+            return Vec::new();
+        }
+        self.work = TrustWork::Looking;
+        vec![Effect::Trust(Wish::Look)]
+    }
+
+    fn look_again(&mut self) -> Vec<Effect> {
+        if std::mem::take(&mut self.looks_again) { self.look() } else { Vec::new() }
+    }
+
+    /// Compares a fresh look with what the host was built from.
+    fn compare(&mut self, now: TrustStatus, shell: &mut Shell) -> Vec<Effect> {
+        if now.record == self.status.record && now.request == self.question {
+            return Vec::new();
+        }
+        if now.record == self.status.record && now.record.is_some() {
+            // What had changed is as it was trusted again.
+            (self.question, self.window) = (None, None);
+            return Vec::new();
+        }
+        // The answer still stands, and the project is another one: its unchanged entries go on.
+        let is_outdated = self.status.record.is_some()
+            && now.record.is_none()
+            && now.request.as_ref().is_some_and(|request| request.previous == self.status.record);
+        if is_outdated {
+            self.question = now.request;
+            if self.window.is_none() && self.ask_unless_refused() {
+                shell.say("this project changed since it was trusted");
+            }
+            return Vec::new();
+        }
+        let refused_only = now.record == self.status.record
+            && match (&now.request, &self.question) {
+                (Some(now), Some(known)) => now.bundle == known.bundle && now.root == known.root,
+                _ => false,
+            };
+        if refused_only {
+            let is_refused = now.request.as_ref().is_some_and(|request| request.refused);
+            self.question = now.request;
+            if is_refused && self.window.take().is_some() {
+                shell.say("this project was refused in another terminal");
+            }
+            return Vec::new();
+        }
+        self.work = TrustWork::Reloading(ReloadCause::Elsewhere);
+        vec![Effect::Trust(Wish::Reload)]
+    }
+
+    fn switched(&mut self, shell: &mut Shell) -> Vec<Effect> {
+        let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
+        let cause = std::mem::take(&mut self.work);
+        self.question.clone_from(&self.status.request);
+        let was_open = self.window.take().is_some();
+        let is_trusted = self.status.record.is_some();
+        match (cause, &self.question) {
+            (TrustWork::Reloading(ReloadCause::Answered), Some(_)) => {
+                shell.say_bad("the project changed while the question was open: it is not trusted");
+                self.ask_unless_refused();
+            }
+            (TrustWork::Reloading(ReloadCause::Answered), None) => {
+                shell.say("this project is trusted now");
+            }
+            (_, None) if is_trusted => shell.say("this project was trusted in another terminal"),
+            (_, Some(request)) if before.record.is_some() && request.previous.is_none() => {
+                shell.say_bad("trust in this project was revoked in another terminal");
+            }
+            (_, Some(_)) => {
+                shell.say("this project changed since it was read");
+                if was_open {
+                    self.ask_unless_refused();
+                }
+            }
+            (_, None) => shell.say("there is nothing to trust in this project any more"),
+        }
+        self.look_again()
+    }
+
+    fn ask_unless_refused(&mut self) -> bool {
+        let asks = self.question.as_ref().filter(|request| !request.refused);
+        if let Some(request) = asks {
+            self.window = Some(TrustWindow::new(Arc::clone(request)));
+        }
+        self.window.is_some()
+    }
+}

@@ -1,0 +1,380 @@
+//! When the project is asked about, which answers count, and what is done when trust changes.
+
+use super::*;
+use crate::catalogue::{Catalogue, ServerListing};
+use crate::config::consent::store::ProjectRecord;
+use crate::config::consent::{BoundFile, Bundle, EntryRecord};
+use crate::host::approval::Approval;
+use crate::model::{Event as Told, ServerState, ToolStatus};
+use crate::tui::event::{AskId, AskedApproval, Event, Input, RunId};
+use crate::tui::painter::Painter;
+use crate::tui::state::tests::{listed, press, sample, tool};
+use crate::tui::state::{Overlay, State};
+
+/// A project of so many entries, in a version.
+pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
+    let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
+    let entry = |number: usize| EntryRecord {
+        name: format!("entry-{number}"),
+        file: "mcp.yaml".to_owned(),
+        digest: if number == 0 { version.to_owned() } else { String::new() },
+        lines: vec![format!(
+            "starts npx -y server@{} (/usr/bin/npx)",
+            if number == 0 { version } else { "1" }
+        )],
+    };
+    Bundle {
+        files: [("mcp.yaml".to_owned(), file)].into(),
+        entries: (0..entries).map(entry).collect(),
+        ..Bundle::default()
+    }
+}
+
+pub(in crate::tui) fn record(bundle: Bundle) -> Arc<ProjectRecord> {
+    let (root, when) = ("/p".into(), "2027-01-15T08:00:00Z".to_owned());
+    Arc::new(ProjectRecord { root, when, author: false, bundle })
+}
+
+/// A project that was trusted like that.
+pub(in crate::tui) fn trusted(bundle: Bundle) -> TrustStatus {
+    TrustStatus { record: Some(record(bundle)), ..TrustStatus::default() }
+}
+
+/// A project that is not trusted; `previous` was.
+pub(in crate::tui) fn untrusted(bundle: Bundle, previous: Option<Bundle>) -> TrustStatus {
+    let untrusted = bundle.entries.len();
+    let (root, previous) = ("/p".into(), previous.map(record));
+    let request = Some(Arc::new(TrustRequest { root, bundle, previous, refused: false }));
+    TrustStatus { record: None, request, untrusted }
+}
+
+fn refused(mut status: TrustStatus) -> TrustStatus {
+    if let Some(request) = &mut status.request {
+        Arc::make_mut(request).refused = true;
+    }
+    status
+}
+
+/// A console that opened on such a project, some time ago.
+pub(in crate::tui) fn opened(status: TrustStatus) -> State {
+    let mut state = sample();
+    state.trust.begin(status);
+    settle(&mut state);
+    state
+}
+
+/// Lets the moment pass in which keys may have been typed for something else.
+fn settle(state: &mut State) {
+    draw(state);
+    for second in [100, 101] {
+        state.update(Event::Tick(Duration::from_secs(second)));
+    }
+}
+
+fn draw(state: &State) {
+    Painter::new().unwrap().paint(state).unwrap();
+}
+
+fn hear(state: &mut State, news: News) -> Vec<Effect> {
+    state.update(Event::Trust(news))
+}
+
+fn said(state: &State) -> &str {
+    state.shell.message.as_ref().map_or("", |message| message.text.as_str())
+}
+
+fn resized(state: &mut State, width: u16, height: u16) {
+    state.update(Event::Input(Input::Resize { width, height }));
+    draw(state);
+}
+
+/// What a yes stores.
+fn agreed(effects: &[Effect]) -> (&TrustRequest, bool) {
+    match effects {
+        [Effect::Trust(Wish::Trust { request, as_author })] => (request, *as_author),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_yes_stores_exactly_what_was_shown() {
+    for (key, as_author) in [("y", false), ("a", true)] {
+        let mut state = opened(untrusted(bundle(2, "1"), None));
+        let shown = Arc::clone(&state.trust.window.as_ref().unwrap().request);
+        let effects = press(&mut state, &[key]);
+        assert_eq!(agreed(&effects), (&*shown, as_author));
+        assert!(state.trust.window.is_none());
+    }
+}
+
+#[test]
+fn a_yes_counts_only_after_the_end_was_drawn() {
+    let mut state = sample();
+    state.trust.begin(untrusted(bundle(60, "1"), None));
+    resized(&mut state, 80, 24);
+    settle(&mut state);
+    assert_eq!(press(&mut state, &["y", "a"]), []);
+    // Scrolled there, and not drawn yet.
+    assert_eq!(press(&mut state, &["G", "y"]), []);
+    draw(&state);
+    press(&mut state, &["g"]);
+    draw(&state);
+    // It was on the screen, wherever it is scrolled now.
+    agreed(&press(&mut state, &["y"]));
+}
+
+#[test]
+fn a_smaller_screen_takes_back_that_the_end_is_shown_unless_it_was_seen() {
+    let mut state = sample();
+    state.trust.begin(untrusted(bundle(20, "1"), None));
+    resized(&mut state, 40, 10);
+    settle(&mut state);
+    assert_eq!(press(&mut state, &["y"]), []);
+    resized(&mut state, 120, 60);
+    agreed(&press(&mut state, &["y"]));
+}
+
+#[test]
+fn what_is_too_long_to_be_shown_cannot_be_trusted_here() {
+    let mut state = opened(untrusted(bundle(6_000, "1"), None));
+    press(&mut state, &["G"]);
+    settle(&mut state);
+    assert_eq!(press(&mut state, &["y"]), []);
+    assert!(said(&state).contains("toolhost trust /p"), "{}", said(&state));
+}
+
+#[test]
+fn keys_that_were_typed_ahead_are_no_answer() {
+    let mut state = sample();
+    state.update(Event::Tick(Duration::from_secs(50)));
+    state.trust.begin(untrusted(bundle(1, "1"), None));
+    draw(&state);
+    assert_eq!(press(&mut state, &["y", "n", "<esc>"]), []);
+    state.update(Event::Tick(Duration::from_secs(51)));
+    assert_eq!(press(&mut state, &["y", "n", "<esc>"]), []);
+    state.update(Event::Tick(Duration::from_secs(52)));
+    agreed(&press(&mut state, &["y"]));
+}
+
+#[test]
+fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    let asked = AskedApproval {
+        tool: tool("clock", serde_json::json!({})),
+        arguments: serde_json::Map::new(),
+        reason: String::new(),
+        preview: Ok(String::new()),
+        identity: "one".to_owned(),
+        call: None,
+    };
+    state.update(Event::Approval { id: AskId(1), asked: Box::new(asked) });
+    settle(&mut state);
+    let effects = press(&mut state, &["y", "y"]);
+    assert_eq!(effects, [Effect::Approve(AskId(1), Approval::Granted)]);
+    assert!(state.trust.window.is_some());
+}
+
+#[test]
+fn a_no_is_remembered_and_the_question_can_be_opened_again() {
+    for key in ["n", "N", "<esc>"] {
+        let mut state = opened(untrusted(bundle(2, "1"), None));
+        let effects = press(&mut state, &[key]);
+        assert!(matches!(&effects[..], [Effect::Trust(Wish::Refuse(_))]), "{effects:?}");
+        assert!(state.trust.window.is_none());
+        let notice = state.trust.notice(Some(Key::Char('!'))).unwrap();
+        assert!(notice.contains("2 entries do nothing yet. Press ! to see"), "{notice}");
+        assert_eq!(press(&mut state, &["!"]), []);
+        settle(&mut state);
+        agreed(&press(&mut state, &["y"]));
+    }
+}
+
+#[test]
+fn what_was_refused_before_is_not_asked_by_itself() {
+    let mut state = opened(refused(untrusted(bundle(1, "1"), None)));
+    assert!(state.trust.window.is_none());
+    let notice = state.trust.notice(None).unwrap();
+    assert!(notice.contains("1 entry does nothing yet. Run 'toolhost trust' to"), "{notice}");
+    press(&mut state, &["!"]);
+    assert!(state.trust.window.is_some());
+}
+
+#[test]
+fn the_whole_is_a_key_away_when_only_the_difference_is_shown() {
+    let mut state = opened(untrusted(bundle(40, "2"), Some(bundle(40, "1"))));
+    let text = |state: &State| state.trust.window.as_ref().unwrap().page.to_text();
+    assert!(text(&state).contains("server@2") && text(&state).contains("before: starts"));
+    assert!(!text(&state).contains("entry-7"), "{}", text(&state));
+    press(&mut state, &["v"]);
+    assert!(text(&state).contains("entry-7") && !text(&state).contains("before"));
+    press(&mut state, &["v"]);
+    assert!(!text(&state).contains("entry-7"));
+    // Its end was drawn before the whole was looked at.
+    agreed(&press(&mut state, &["v", "y"]));
+}
+
+#[test]
+fn the_question_has_all_keys_and_leaving_answers_nothing() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    assert_eq!(press(&mut state, &["/", "2", "<enter>", ":", "?", "E"]), []);
+    assert_eq!((state.shell.view, &state.shell.overlay), (crate::tui::state::View::Tools, &None));
+    assert_eq!(press(&mut state, &["q"]), [Effect::Quit(None)]);
+    // With a call under way that is asked first, where it can be seen.
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    state.shell.calls.begin("clock".into(), serde_json::Map::new());
+    assert_eq!(press(&mut state, &["q"]), []);
+    assert_eq!(state.shell.overlay, Some(Overlay::Leave));
+    assert!(state.trust.window.is_none());
+}
+
+#[test]
+fn after_a_yes_the_console_goes_on_with_another_host() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    agreed(&press(&mut state, &["y"]));
+    let effects = hear(&mut state, News::Assembled(trusted(bundle(1, "1"))));
+    assert_eq!(effects, [Effect::Trust(Wish::Switch)]);
+    let effects = hear(&mut state, News::Switched);
+    assert!(effects.starts_with(&[Effect::ListDeclared, Effect::LookAtServers]), "{effects:?}");
+    assert_eq!((said(&state), state.trust.notice(None)), ("this project is trusted now", None));
+    // The answer changed the store, which is looked at and leads nowhere.
+    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
+    assert_eq!(hear(&mut state, News::Looked(trusted(bundle(1, "1")))), []);
+}
+
+#[test]
+fn what_changed_while_the_question_stood_is_asked_anew() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    agreed(&press(&mut state, &["y"]));
+    let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
+    hear(&mut state, News::Assembled(status.clone()));
+    hear(&mut state, News::Switched);
+    assert!(said(&state).contains("changed while the question was open"), "{}", said(&state));
+    assert_eq!(Some(&state.trust.window.as_ref().unwrap().request), status.request.as_ref());
+}
+
+#[test]
+fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
+    let (before, after) = (untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")));
+    let mut state = opened(before.clone());
+    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
+    let effects = hear(&mut state, News::Looked(after.clone()));
+    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
+    // Until it is there nothing is answered.
+    assert_eq!(press(&mut state, &["y"]), []);
+    hear(&mut state, News::Assembled(after));
+    hear(&mut state, News::Switched);
+    assert_eq!(said(&state), "this project was trusted in another terminal");
+    assert!(state.trust.window.is_none());
+    hear(&mut state, News::StoreChanged);
+    let effects = hear(&mut state, News::Looked(before.clone()));
+    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
+    hear(&mut state, News::Assembled(before));
+    hear(&mut state, News::Switched);
+    assert_eq!(said(&state), "trust in this project was revoked in another terminal");
+    assert!(state.trust.window.is_none() && state.trust.notice(None).is_some());
+}
+
+#[test]
+fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    hear(&mut state, News::StoreChanged);
+    let now = untrusted(bundle(1, "3"), Some(bundle(1, "2")));
+    let effects = hear(&mut state, News::Looked(now.clone()));
+    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
+    hear(&mut state, News::Assembled(now));
+    hear(&mut state, News::Switched);
+    assert_eq!(said(&state), "this project changed since it was read");
+    let notice = state.trust.notice(None).unwrap();
+    assert!(notice.starts_with("This project is not trusted: 1 entry"), "{notice}");
+}
+
+#[test]
+fn trust_in_other_projects_changes_nothing() {
+    for status in [untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")), TrustStatus::default()]
+    {
+        let mut state = opened(status.clone());
+        hear(&mut state, News::StoreChanged);
+        assert_eq!(hear(&mut state, News::Looked(status)), []);
+    }
+}
+
+#[test]
+fn a_refusal_elsewhere_closes_the_question() {
+    let status = untrusted(bundle(1, "1"), None);
+    let mut state = opened(status.clone());
+    hear(&mut state, News::StoreChanged);
+    assert_eq!(hear(&mut state, News::Looked(refused(status))), []);
+    assert!(state.trust.window.is_none());
+    assert_eq!(said(&state), "this project was refused in another terminal");
+}
+
+#[test]
+fn a_change_during_another_look_is_looked_at_afterwards() {
+    let status = trusted(bundle(1, "1"));
+    let mut state = opened(status.clone());
+    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
+    assert_eq!(hear(&mut state, News::StoreChanged), []);
+    let effects = hear(&mut state, News::Looked(status));
+    assert_eq!(effects, [Effect::Trust(Wish::Look)]);
+}
+
+#[test]
+fn a_call_of_something_that_changed_brings_the_difference() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    let ended = |fault: Fault| Event::Ended { run: RunId(0), outcome: Box::new(Err(fault)) };
+    let effects = state.update(ended(Fault::denied("by a rule")));
+    assert!(!effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+    let effects = state.update(ended(Fault::denied("changed").trust_outdated()));
+    assert!(effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+    let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
+    assert_eq!(hear(&mut state, News::Looked(status)), []);
+    let notice = state.trust.notice(Some(Key::Char('!'))).unwrap();
+    assert_eq!(notice, "This project changed since it was trusted. Press ! to see what changed.");
+    settle(&mut state);
+    assert_eq!(agreed(&press(&mut state, &["y"])).0.bundle, bundle(1, "2"));
+    // What becomes again what it was needs no answer.
+    let mut state = opened(trusted(bundle(1, "1")));
+    state.update(ended(Fault::denied("changed").trust_outdated()));
+    hear(&mut state, News::Looked(untrusted(bundle(1, "2"), Some(bundle(1, "1")))));
+    hear(&mut state, News::StoreChanged);
+    assert_eq!(hear(&mut state, News::Looked(trusted(bundle(1, "1")))), []);
+    assert!(state.trust.window.is_none() && state.trust.notice(None).is_none());
+}
+
+#[test]
+fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
+    let fault = || Fault::denied("changed").trust_outdated().server("web").within("cannot start");
+    let state_of_server =
+        Told::Server { server: "web".into(), state: ServerState::Failed(fault()) };
+    let listing = ServerListing { name: "web".into(), fault: Some(fault()), partial: false };
+    let catalogue = Box::new(Catalogue { servers: vec![listing], ..Catalogue::default() });
+    let servers = vec!["web".to_owned()];
+    for event in [Event::Host(state_of_server), Event::Listed { servers, catalogue }] {
+        let mut state = opened(trusted(bundle(1, "1")));
+        let effects = state.update(event);
+        assert!(effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_trusted_leads_to_the_question() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    settle(&mut state);
+    press(&mut state, &["n"]);
+    let mut tool = tool("plain", serde_json::json!({ "type": "object" }));
+    tool.status = ToolStatus::Untrusted;
+    state.update(listed(vec![tool]));
+    assert_eq!(press(&mut state, &["<enter>"]), []);
+    assert!(state.trust.window.is_some() && state.tools.form.is_none());
+}
+
+#[test]
+fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
+    let mut state = opened(untrusted(bundle(1, "1"), None));
+    agreed(&press(&mut state, &["y"]));
+    hear(&mut state, News::Failed(Fault::config("cannot write trust.json").hint("set HOME")));
+    assert_eq!(said(&state), "cannot write trust.json (set HOME)");
+    press(&mut state, &["!"]);
+    settle(&mut state);
+    agreed(&press(&mut state, &["y"]));
+}
