@@ -268,7 +268,9 @@ impl Planted {
         let tools = fill(&mut planted, TOOLS).replace("%AT%", "@");
         let servers = fill(&mut planted, SERVERS);
         planted.room.file("tools.yaml", &tools).file("mcp.yaml", &servers);
-        BY_NAME.iter().for_each(|name| planted.plant(name));
+        for name in BY_NAME {
+            planted.plant(name);
+        }
         planted.plant("FILE");
         planted.files();
         planted
@@ -318,7 +320,9 @@ impl Planted {
     fn leaks(&self, text: &[u8]) -> Vec<&str> {
         let text = String::from_utf8_lossy(text).to_lowercase();
         let parts = |letters: &str| -> Vec<String> {
-            let hex = letters.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let digit = |byte: u8| char::from_digit(u32::from(byte), 16).unwrap();
+            let hex: String =
+                letters.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
             let plain = (0..=letters.len() - 4).map(|at| letters[at..at + 4].to_owned());
             let base64 = ["", "a", "ab"].map(|before| base64_core(before, letters));
             plain.chain([hex]).chain(base64.map(|text| text.to_lowercase())).collect()

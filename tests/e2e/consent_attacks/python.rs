@@ -146,12 +146,11 @@ fn a_virtual_environment_of_the_project_is_part_of_what_was_shown() {
         let ran = room.path("run/ran").display().to_string();
         room.file(&format!("{site}/{name}"), &text.replace("RAN", &ran));
         // Some systems have modules of these names before those of any environment.
-        match *name {
-            "evil.pth" => asks_again(&room, name),
-            _ => {
-                let finished = call(&room);
-                assert!(!room.path("run/ran").exists(), "{name} ran\n{finished}");
-            }
+        if *name == "evil.pth" {
+            asks_again(&room, name);
+        } else {
+            let finished = call(&room);
+            assert!(!room.path("run/ran").exists(), "{name} ran\n{finished}");
         }
     }
     let room = Sandbox::ordinary();
