@@ -337,6 +337,33 @@ fn a_project_may_only_tighten() {
 }
 
 #[test]
+fn an_entry_is_not_harmless_because_another_of_its_name_is() {
+    let sum = "{ name: x, module: builtin.calculator, function: calculate }";
+    let runs = "{ name: x, command: [touch, ran] }";
+    for entries in [format!("{runs}, {sum}"), format!("{sum}, {runs}")] {
+        let room = Room::new().project("tools.yaml", &format!("tools: [{entries}]\n"));
+        let configuration = room.load();
+        assert!(configuration.tools.is_empty(), "{entries}");
+        assert!(configuration.trust_request.is_some(), "{entries}");
+    }
+}
+
+#[test]
+fn a_declared_tool_of_a_project_takes_no_name_of_the_users() {
+    let room = Room::new()
+        .project("mcp.yaml", "git: { command: x, provides_tools: [{ name: log }] }\n")
+        .user("tools.yaml", "tools: [{ name: git-log, command: [git, log] }]\n");
+    for trust_all in [false, true] {
+        let request = LoadRequest { trust_all, ..LoadRequest::default() };
+        let configuration = load(&request, &KINDS, &room.environment);
+        assert_eq!(names(&configuration), ["git-log"], "{trust_all}");
+        assert!(untrusted(&configuration).is_empty() && configuration.servers.is_empty());
+    }
+    assert!(shown(&room.load()).contains("replaces your own 'git-log'"));
+    assert_eq!(room.trust(false).servers.len(), 1);
+}
+
+#[test]
 fn discovered_files_belong_to_the_file_that_names_them() {
     let room = Room::new()
         .project("tools.yaml", "discover: [./tools.d]\ntools: [{ name: a, command: [x] }]\n");

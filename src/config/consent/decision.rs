@@ -8,7 +8,7 @@ use super::bound::{BoundFile, BoundProgram, Seal};
 use super::grant::Grant;
 use super::question::TrustRequest;
 use super::store::{ProjectRecord, TrustStore};
-use super::survey::{self, EntryKey, OwnNames, Survey};
+use super::survey::{self, EntryKey, OwnName, OwnNames, Survey};
 use crate::config::environment::Environment;
 use crate::config::sources::SourceFile;
 use crate::config::spec::{FileRole, KindWords, Layer};
@@ -46,10 +46,11 @@ impl Consent {
     }
 
     /// Where the user has an entry whose name `name` would take, unless a stored answer showed that.
-    pub(in crate::config) fn kept_by_user(&self, name: &str) -> Option<String> {
-        let own = self.own.conflict(name)?;
-        let replaced = self.project.as_ref().is_some_and(|grant| grant.replaces(&own.name));
-        (!replaced).then(|| format!("'{}' ({})", own.name, own.shown()))
+    pub(in crate::config) fn kept_by_user(&self, name: &str, is_component: bool) -> Option<String> {
+        let replaces =
+            |own: &&OwnName| self.project.as_ref().is_some_and(|grant| grant.replaces(&own.name));
+        let own = self.own.conflicts(name, is_component).find(|own| !replaces(own))?;
+        Some(format!("'{}' ({})", own.name, own.shown()))
     }
 
     /// The root of the project, when a stored answer covers it.

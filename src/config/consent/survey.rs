@@ -56,8 +56,7 @@ pub(super) fn entries<'n>(root: &'n Node, role: FileRole) -> Vec<Written<'n>> {
                 }
                 for node in items {
                     let Some(name) = tools::written_name(node) else { continue };
-                    let is_component = word != Some("tools")
-                        || node.get_any(&["kind", "provider_type", "type", "openapi"]).is_some();
+                    let is_component = tools::may_be_component(node, &key.text);
                     found.push(Written { role, name, place: node.place(), node, is_component });
                 }
             }
@@ -276,26 +275,30 @@ fn describe(
 /// Entries that reach nothing, and those that call nothing but such. What would lead to a tool of
 /// the user is not among them.
 fn harmless(described: &[Described], own: &OwnNames) -> BTreeSet<EntryKey> {
+    // Harmlessness is known by name, and so only where one entry has it.
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in described {
+        *counts.entry(one.key.1.as_str()).or_default() += 1;
+    }
+    let is_alone = |name: &str| counts.get(name) == Some(&1);
     let mut harmless: BTreeSet<EntryKey> = described
         .iter()
-        .filter(|one| !one.has_effects && one.calls.is_empty())
+        .filter(|one| !one.has_effects && one.calls.is_empty() && is_alone(&one.key.1))
         .map(|one| one.key.clone())
         .collect();
-    // An entry under a name that another one has as well is not what a call of it may reach.
-    let twice = |name: &str| described.iter().filter(|one| one.key.1 == name).count() > 1;
     let leads_to = |harmless: &BTreeSet<EntryKey>, call: &str| {
         let owner = described.iter().map(|one| &one.key).find(|key| {
             key.0 == FileRole::Tools
                 && (key.1 == call || call.strip_prefix(key.1.as_str()).is_some_and(is_tool_part))
         });
         owner.is_some_and(|key| {
-            harmless.contains(key) && !twice(&key.1) && own.conflict(call).is_none()
+            harmless.contains(key) && own.conflicts(call, false).next().is_none()
         })
     };
     loop {
         let more: Vec<EntryKey> = described
             .iter()
-            .filter(|one| !one.has_effects && !harmless.contains(&one.key))
+            .filter(|one| !one.has_effects && is_alone(&one.key.1) && !harmless.contains(&one.key))
             .filter(|one| one.calls.iter().all(|call| leads_to(&harmless, call)))
             .map(|one| one.key.clone())
             .collect();
@@ -420,6 +423,16 @@ impl OwnName {
     pub fn shown(&self) -> String {
         format!("{}:{}", self.place.file.display(), self.place.line)
     }
+
+    /// Whether an entry called `name` would get calls that are meant for this one: it has the name,
+    /// or either is a component and the other has the name of one of its tools.
+    fn is_taken_by(&self, name: &str, is_component: bool) -> bool {
+        let is_tool_of =
+            |tool: &str, component: &str| tool.strip_prefix(component).is_some_and(is_tool_part);
+        self.name == name
+            || (self.is_component && is_tool_of(name, &self.name))
+            || (is_component && is_tool_of(&self.name, name))
+    }
 }
 
 impl OwnNames {
@@ -442,22 +455,28 @@ impl OwnNames {
             Effect::Renames(server) => Some(server.as_str()),
             _ => None,
         });
+        let declared = declared_tools(entry);
         let takes = |own: &&OwnName| {
-            let same = own.name == entry.name;
-            let within = own.is_component
-                && entry.name.strip_prefix(own.name.as_str()).is_some_and(is_tool_part);
-            let server = own.role == FileRole::Servers && renamed == Some(own.name.as_str());
-            same || within || server
+            own.is_taken_by(&entry.name, entry.is_component)
+                || declared.iter().any(|tool| own.is_taken_by(tool, false))
+                || (own.role == FileRole::Servers && renamed == Some(own.name.as_str()))
         };
         self.0.iter().filter(takes).collect()
     }
 
-    /// The first name that an entry called `name` would take.
-    pub fn conflict(&self, name: &str) -> Option<&OwnName> {
-        self.0.iter().find(|own| {
-            own.name == name
-                || (own.is_component
-                    && name.strip_prefix(own.name.as_str()).is_some_and(is_tool_part))
-        })
+    /// The names that an entry called `name` would take.
+    pub fn conflicts(&self, name: &str, is_component: bool) -> impl Iterator<Item = &OwnName> {
+        self.0.iter().filter(move |own| own.is_taken_by(name, is_component))
     }
+}
+
+/// The full names of the tools that a server's entry declares.
+fn declared_tools(entry: &Written<'_>) -> Vec<String> {
+    if entry.role != FileRole::Servers {
+        return Vec::new();
+    }
+    let items = entry.node.get("provides_tools").and_then(|node| node.as_list().ok());
+    let name = |item: &Node| item.get_any(&["name", "tool_name"])?.1.as_scalar_text().ok();
+    let names = items.unwrap_or_default().iter().filter_map(name);
+    names.map(|tool| format!("{}-{tool}", entry.name)).collect()
 }

@@ -109,8 +109,14 @@ impl<'a> Gathered<'a> {
     }
 
     /// Whether the user's own files keep a name from an entry of a project; that is said.
-    fn keeps_own(&mut self, name: &str, place: &Place, file: &FileContext<'_>) -> bool {
-        let kept = if file.is_project { self.consent.kept_by_user(name) } else { None };
+    fn keeps_own(
+        &mut self,
+        (name, is_component): (&str, bool),
+        place: &Place,
+        file: &FileContext<'_>,
+    ) -> bool {
+        let kept =
+            if file.is_project { self.consent.kept_by_user(name, is_component) } else { None };
         let Some(own) = kept else { return false };
         let problem =
             Problem::warning(format!("left out: it would take the place of your own {own}"))

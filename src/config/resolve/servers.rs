@@ -106,7 +106,7 @@ fn server(
         gathered.settle(name, FileRole::Servers, findings);
         return;
     }
-    if gathered.keeps_own(name, &place, file) {
+    if gathered.keeps_own((name, true), &place, file) {
         return;
     }
     match gathered.servers.claim(name, place.clone(), file.layer) {
@@ -401,6 +401,9 @@ fn declared_tool(
         return None;
     }
     let full = ToolName::of(server, tool);
+    if gathered.keeps_own((&full.to_string(), false), &name.place(), file) {
+        return None;
+    }
     match gathered.tools.claim(&full.to_string(), name.place(), file.layer) {
         Claim::Granted => {}
         // A plain tool of a file that wins has this very name.

@@ -65,7 +65,7 @@ fn tool(
         }
     };
     let name_place = entry.get_any(&NAMES).map_or(place.clone(), |(_, n)| n.place());
-    if gathered.keeps_own(&name, &name_place, file) {
+    if gathered.keeps_own((&name, may_be_component(&entry, list)), &name_place, file) {
         return;
     }
     match gathered.tools.claim(&name, name_place, file.layer) {
@@ -161,6 +161,12 @@ fn resolve(
         grant: file.access.grant().cloned(),
         seal: gathered.consent.seal(FileRole::Tools, name),
     }
+}
+
+/// Whether tools may be named after an entry of this list, as far as the entry tells.
+pub fn may_be_component(entry: &Node, list: &str) -> bool {
+    matches!(list, "components" | "toolkits")
+        || entry.get_any(&["kind", "provider_type", "type", "openapi"]).is_some()
 }
 
 /// The name of an entry as it is written, when it has one that can be used.

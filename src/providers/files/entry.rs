@@ -218,6 +218,9 @@ pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
         (Ok(Access::Write), true) => true,
         _ => selected.iter().any(|word| Operation::named(word).is_none_or(Operation::writes)),
     };
+    // Making the directory is writing.
+    let creates = entry.get("create").is_some_and(|node| !matches!(node.as_bool(), Ok(false)));
+    let writes = writes || creates;
     let shown = directory.map_or(written, |path| path.display().to_string());
     if writes {
         vec![Effect::Writes(shown)]

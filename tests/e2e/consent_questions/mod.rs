@@ -2,6 +2,7 @@
 
 mod answers;
 mod changes;
+mod examples;
 mod hostile;
 mod stored;
 
