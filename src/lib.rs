@@ -20,7 +20,7 @@
 //! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
 //! | [`mcp`] | the MCP client: transports, eras, sessions |
-//! | [`config`] | files to specs, with a place for every value; trust |
+//! | [`config`] | files to specs, with a place for every value; consent |
 //! | [`catalogue`] | one list: names, filters, fingerprints, drift |
 //! | [`net`] | what everything that speaks HTTP has in common |
 //! | [`audit`], [`history`], [`stats`] | what happened, appended; statistics, folded by readers |
@@ -37,9 +37,11 @@
 //! | approval | a person's yes to one call |
 //! | arrival | something that came over a wire |
 //! | attempt | one try of a call; a call has one or more |
+//! | bundle | a project's configuration files with the code and documents they name; trusted as a whole |
 //! | call | one use of a tool, from its intent to its outcome |
 //! | catalogue | the list of all tools at one moment |
 //! | component | what several tools are named after: a server, or a configured instance |
+//! | consent | whether the files of a project may act: trusted by their content, or allowed for a run |
 //! | definition | everything known about a tool |
 //! | door | the only way to stdout and stderr |
 //! | doubt | something odd that can be lived with; shown as a warning |
@@ -48,6 +50,7 @@
 //! | era | which lifecycle a server speaks: legacy (`initialize`) or modern (stateless) |
 //! | event | something that happened, for viewers; may be lost |
 //! | fault | a failure as a value: kind, words, evidence, place, hint |
+//! | grant | the proof of consent to a file; the only way to an expander |
 //! | host | the gateway to all tools |
 //! | intent, outcome | the two records of a call |
 //! | kind | a way to run tools: `builtin`, `command`, `mcp` |
@@ -68,6 +71,7 @@
 //! | record | what is kept of a call: the audit log, the history and the spool |
 //! | room | a top-level module |
 //! | route | where a name leads |
+//! | seal | what an entry may start, as it was trusted; compared again before a start |
 //! | server | an MCP server |
 //! | session | of a caller: the calls that belong together; in [`mcp`]: the SDK's half of a connection |
 //! | spec | a resolved entry, free of the file's form |
@@ -76,7 +80,7 @@
 //! | trace | what crossed the wires of servers, as it was |
 //! | tracer | tells whoever looks what crosses the wires of one server |
 //! | traffic | one item of a trace |
-//! | trust | a person's yes to what an entry may start, bound to its content |
+//! | trust | a person's yes to a project's bundle, bound to its content and kept |
 //! | wire | the bytes to one server and back |
 //!
 //! # Embedding

@@ -118,7 +118,7 @@ pub struct Global {
     /// Let any problem in a configuration file fail the command
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Trust what the project's files would start, for this run
+    /// Trust everything that the project's files say, for this run
     #[arg(long, global = true)]
     pub trust: bool,
     /// Do not verify TLS certificates, for this run
@@ -230,7 +230,7 @@ pub enum Command {
     Pin(pin::PinArgs),
     /// Compare what the tools are now with what was pinned, and show the differences.
     Verify(verify::VerifyArgs),
-    /// Allow what a project's files would start.
+    /// Show what a project's files would do, and trust them.
     Trust(trust::TrustArgs),
     /// Log in to servers, and out again.
     Auth(auth::AuthArgs),
@@ -376,7 +376,7 @@ mod tests {
           stats        Show how often tools are used, how fast they are and how they fail
           pin          Remember what tools are now, so that a change is seen and stops calls
           verify       Compare what the tools are now with what was pinned, and show the differences
-          trust        Allow what a project's files would start
+          trust        Show what a project's files would do, and trust them
           auth         Log in to servers, and out again
           config       Check and show the configuration
           completions  Print the completion script of a shell
@@ -407,7 +407,7 @@ mod tests {
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command
-              --trust                  Trust what the project's files would start, for this run
+              --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
@@ -488,7 +488,7 @@ mod tests {
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command
-              --trust                  Trust what the project's files would start, for this run
+              --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,

@@ -1,8 +1,11 @@
-//! Configuration as a small compiler: discover → read → parse → expand → resolve → spec.
+//! Configuration as a small compiler: discover → read → parse → consent → expand → resolve → spec.
 //!
 //! Owns: finding and understanding `tools.yaml` and `mcp.yaml`, and saying exactly what is wrong
 //! with them. Every value knows its file, line and column; all problems are reported at once; one
-//! bad entry never stops the rest. Never does: start, open or contact anything an entry names.
+//! bad entry never stops the rest. Nothing of a project's file is expanded without a [`Grant`] of
+//! [`consent`]. Never does: start or contact anything an entry names, or ask a person.
+//!
+//! [`Grant`]: consent::Grant
 
 pub mod consent;
 pub mod discover;

@@ -12,7 +12,7 @@ use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
 use crate::model::Fault;
 
-/// Show and allow what a project's files would do.
+/// Show what a project's files would do, and trust them.
 ///
 /// A project is trusted as a whole and by content: what its entries start, contact, read and write,
 /// and the code they run. A change asks again and shows the difference.
