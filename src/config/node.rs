@@ -3,8 +3,9 @@
 //! Owns: [`Node`], its positions and the typed look-ups with their error messages. Never does:
 //! read files (see `parse`), expand variables (see `expand`), or know what a key means.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -18,6 +19,8 @@ pub struct SourceText {
     text: Box<str>,
     /// Where each line begins in the text.
     starts: Vec<u32>,
+    /// Lines that places quote, each once: a file may be one long line with thousands of values.
+    quoted: Mutex<HashMap<usize, Arc<str>>>,
 }
 
 impl SourceText {
@@ -26,7 +29,15 @@ impl SourceText {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = ends.filter_map(|(at, _)| u32::try_from(at + 1).ok());
         let starts = std::iter::once(0).chain(starts).collect();
-        Arc::new(Self { path: Arc::new(path.into()), text: text.into(), starts })
+        let quoted = Mutex::default();
+        Arc::new(Self { path: Arc::new(path.into()), text: text.into(), starts, quoted })
+    }
+
+    /// A line for a message, shared by all places in it; `index` counts from 0.
+    fn quoted(&self, index: usize) -> Arc<str> {
+        let mut quoted = self.quoted.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = || Arc::from(self.line(index).unwrap_or_default());
+        Arc::clone(quoted.entry(index).or_insert_with(line))
     }
 
     /// A line, without its end; `index` counts from 0.
@@ -253,11 +264,22 @@ impl Node {
 }
 
 fn place_in(source: &SourceText, position: Position) -> Place {
-    let text = position
-        .line
-        .checked_sub(1)
-        .and_then(|index| source.line(index as usize))
-        .unwrap_or_default();
-    let text = Arc::from(text);
+    let text = match position.line.checked_sub(1) {
+        Some(index) => source.quoted(index as usize),
+        None => Arc::from(""),
+    };
     Place { file: Arc::clone(&source.path), line: position.line, column: position.column, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_one_line_share_its_text() {
+        let source = SourceText::new("f", "{a: 1, b: 2}\n");
+        let place = |column| place_in(&source, Position { line: 1, column });
+        assert_eq!(&*place(2).text, "{a: 1, b: 2}");
+        assert!(Arc::ptr_eq(&place(2).text, &place(8).text));
+    }
 }

@@ -41,6 +41,7 @@ mod pins;
 mod pipelines;
 mod private_files;
 mod processes;
+mod promises;
 mod python;
 mod questions;
 mod readme;

@@ -96,7 +96,7 @@ fn a_person_is_asked_before_anything_is_forgotten() {
     room.toolhost(CALL).check().exits(0);
     for (answer, code, left) in [("n\r", 6, 1), ("y\r", 0, 0)] {
         let mut pty = Pty::toolhost(&room, &["stats", "calculator", "--reset"]);
-        pty.expect("'calculator' will be forgotten").expect("[y/N] ").type_keys(answer);
+        pty.expect("'calculator' will be forgotten").expect("[y/N]").type_keys(answer);
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(code), "{screen}");
         assert_eq!(counted(&room), left);

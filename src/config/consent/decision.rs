@@ -1,6 +1,6 @@
 //! Whether the files of a load may act, decided once and before anything is resolved.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Consent {
     harmless: BTreeSet<EntryKey>,
     seals: BTreeMap<EntryKey, Seal>,
     own: OwnNames,
+    /// Where each entry stands in the open question.
+    places: HashMap<String, usize>,
     /// The open question.
     pub request: Option<TrustRequest>,
     /// What is wrong with the trust store.
@@ -43,6 +45,14 @@ impl Consent {
     /// What has to be unchanged when an entry of a project starts something.
     pub(in crate::config) fn seal(&self, role: FileRole, name: &str) -> Seal {
         self.seals.get(&(role, name.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// What an entry that may not act yet would do, in lines for people.
+    pub(in crate::config) fn effects_of(&self, name: &str) -> Vec<String> {
+        let records = self.request.as_ref().map(|request| &request.bundle.entries);
+        let place = self.places.get(name).copied();
+        let record = records.zip(place).and_then(|(records, place)| records.get(place));
+        record.map(|record| record.lines.clone()).unwrap_or_default()
     }
 
     /// Where the user has an entry whose name `name` would take, unless a stored answer showed that.
@@ -108,6 +118,8 @@ pub(in crate::config) fn decide(
     consent.problems.extend(survey::list_loaded_code(&mut survey, &project, kinds, environment));
     let refused = store.refused(&survey.root, &survey.bundle.digest());
     consent.harmless = survey.harmless;
+    let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
+    consent.places = names.enumerate().map(|(place, name)| (name, place)).collect();
     consent.request =
         Some(TrustRequest { root: survey.root, bundle: survey.bundle, previous, refused });
     consent

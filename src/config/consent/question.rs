@@ -139,12 +139,6 @@ impl TrustRequest {
         lines
     }
 
-    /// The lines of one entry, for a refusal of that entry alone.
-    pub fn entry(&self, name: &str) -> Vec<String> {
-        let entry = self.bundle.entries.iter().find(|entry| entry.name == name);
-        entry.map(|entry| entry.lines.clone()).unwrap_or_default()
-    }
-
     /// The command that allows it.
     pub fn command(&self) -> String {
         let root = self.root.to_string_lossy().into_owned();

@@ -134,7 +134,9 @@ impl<'a> Gathered<'a> {
     /// project was trusted before.
     fn refusal_words(&self, name: &str) -> (Vec<String>, String, bool) {
         match &self.consent.request {
-            Some(request) => (request.entry(name), request.command(), request.previous.is_some()),
+            Some(request) => {
+                (self.consent.effects_of(name), request.command(), request.previous.is_some())
+            }
             None => (Vec::new(), "toolhost trust".to_owned(), false),
         }
     }
