@@ -66,7 +66,7 @@ pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
 /// The text of such a file.
 ///
 /// # Errors
-/// As [`bytes`]; and when it is not UTF-8.
+/// As [`bytes()`]; and when it is not UTF-8.
 pub fn text(path: &Path, limit: u64) -> Result<String, UnreadableFile> {
     String::from_utf8(bytes(path, limit)?).map_err(|_| UnreadableFile::NotText)
 }

@@ -445,7 +445,7 @@ fn declared_tool(
     Some(tool)
 }
 
-/// Every entry of a file with its name, as [`file`] would find them.
+/// Every entry of a file with its name, as [`file()`] would find them.
 pub fn written(root: &Node) -> Vec<(String, Place, &Node)> {
     let of_map = |node: &'_ Node| -> Vec<(String, Place)> {
         node.entries().iter().map(|(key, _)| (key.text.clone(), node.place_of(key))).collect()

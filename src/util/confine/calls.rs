@@ -1,6 +1,6 @@
 //! The table of system calls that a confined child is denied.
 //!
-//! It is the only list: [`super::filter`] builds the filter from it, and [`super::coverage`] tells
+//! It is the only list: [`super::filter`] builds the filter from it, and [`super::coverage()`] tells
 //! a person what the filter keeps. A call that is denied here and has a counterpart that takes a
 //! directory or a descriptor is denied in all its forms.
 

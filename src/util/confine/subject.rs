@@ -1,7 +1,7 @@
 //! What a program could reach beside its resources, in the words that `inspect` uses.
 
 /// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
-/// mechanisms of a level (see [`super::coverage`]); here are only the words.
+/// mechanisms of a level (see [`super::coverage()`]); here are only the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     /// The contents and names of files.

@@ -8,7 +8,7 @@ use crate::support::{Fixture, Place, Pty, Sandbox};
 use crate::{faults, hostile};
 
 /// How many consoles are open at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
 
 /// What only somebody else than the console would send to a terminal: commands to the system
 /// (titles, clipboards, links), device and application strings, the bell, controls of the upper half.
@@ -27,7 +27,10 @@ fn no_server_holds_the_console_up_or_speaks_to_the_terminal() {
                 loop {
                     let next = left.lock().unwrap().pop();
                     let Some(fault) = next else { break };
-                    bear_with(&fault);
+                    // A thread of that name, so that a failure says which fault it was.
+                    let named = std::thread::Builder::new().name(fault.clone());
+                    let job = named.spawn_scoped(scope, move || bear_with(&fault)).unwrap();
+                    job.join().unwrap();
                 }
             });
         }
