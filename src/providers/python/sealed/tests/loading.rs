@@ -302,8 +302,8 @@ async fn the_path_that_an_entry_sets_is_bound_and_one_of_the_user_is_free() {
     let set = TOOL.replace("CANARY: ./ran", "CANARY: ./ran, PYTHONPATH: ./lib, PYTHONHOME: ./lib");
     let library = |dir: &Path| {
         write(dir, "main.py", "def run():\n    import extra\n    return extra.value\n");
-        write(dir, ".library/extra.py", "value = 3\n");
-        std::os::unix::fs::symlink(".library", dir.join("lib")).unwrap();
+        write(dir, ".common/extra.py", "value = 3\n");
+        std::os::unix::fs::symlink(".common", dir.join("lib")).unwrap();
     };
     let sealed = bench(&set, true, |dir, _| library(dir));
     assert_eq!(call(&sealed).await.unwrap(), json!(3));
