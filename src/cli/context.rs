@@ -24,6 +24,7 @@ use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
 use crate::host::ToolHost;
 use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::regular;
 
 /// What every command is given.
 pub struct Context {
@@ -244,7 +245,8 @@ impl Context {
             let whole =
                 if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
             let real = whole.canonicalize().map_err(|why| {
-                Fault::usage(format!("cannot look at {}: {why}", directory.display()))
+                let why = regular::reason(&why);
+                Fault::usage(format!("cannot read {}: {why}", directory.display()))
             })?;
             request.project = Some(real);
         }

@@ -89,6 +89,12 @@ fn check(context: &Context, format: Format) -> Outcome {
     });
     let problems = &loaded.problems;
     answer(context, format, || view::findings(problems), || view::findings_json(problems))?;
+    // What only their resolution would show is not known of them.
+    if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
+        let count = plural(loaded.untrusted.len(), "entry is", "entries are");
+        let note = format!("{count} not trusted and not checked; see: {}", first.allowed_by);
+        context.door.note(&Line::plain(note));
+    }
     let (errors, warnings) = count(&loaded);
     let tally = view::tally(errors, warnings);
     if errors > 0 || (context.global.strict && warnings > 0) {
