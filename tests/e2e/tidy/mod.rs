@@ -4,6 +4,7 @@
 //! which room, the names of types, and the shape of files. The sources are parsed (`sources`), so
 //! every product line is seen, whatever stands before it.
 
+mod circles;
 mod names;
 mod sources;
 mod texts;
@@ -112,6 +113,14 @@ fn imports_point_downwards_only() {
     let mut found = String::new();
     sources().iter().for_each(|source| wrong_imports(source, &mut found));
     none(&found);
+}
+
+/// Inside a room, too, imports lead one way: whoever opens a module need not read them all.
+#[test]
+fn rooms_have_no_circles() {
+    let rooms = FLOORS.iter().copied().flatten();
+    let found: Vec<String> = rooms.flat_map(|room| circles::circles(room, sources())).collect();
+    none(&found.join("\n"));
 }
 
 #[test]

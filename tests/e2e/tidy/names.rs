@@ -8,6 +8,7 @@ use syn::visit::Visit;
 use syn::{File, UseTree, Visibility};
 
 /// A path as it is written, resolved as far as the text tells.
+#[derive(Clone)]
 pub(super) struct Name {
     /// Whether it leads into this crate: `crate::`, `super::`, `self::` or the crate's own name.
     pub is_own: bool,
@@ -17,7 +18,7 @@ pub(super) struct Name {
     pub line: usize,
 }
 
-/// An import that renames, except to `_`.
+/// An import with the name it has from here on.
 pub(super) struct Alias {
     /// The path that is imported.
     pub name: Name,
@@ -42,6 +43,8 @@ pub(super) struct Names {
     pub paths: Vec<Name>,
     /// Imports of this crate's types under another name.
     pub aliases: Vec<Alias>,
+    /// What `pub use` gives on, by the name it has from here on.
+    pub exports: Vec<Alias>,
     /// Type definitions outside of functions.
     pub types: Vec<TypeDefinition>,
     module: Vec<String>,
@@ -152,7 +155,15 @@ impl Names {
 
 impl<'ast> Visit<'ast> for Names {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let before = self.paths.len();
         self.import(&item.tree, &mut Vec::new());
+        if !matches!(item.vis, Visibility::Inherited) {
+            let exports = self.paths[before..].iter().filter_map(|path| {
+                let new = path.segments.last()?.clone();
+                Some(Alias { name: path.clone(), new })
+            });
+            self.exports.extend(exports);
+        }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

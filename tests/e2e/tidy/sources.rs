@@ -15,6 +15,8 @@ use super::texts::{self, DocComment, Untyped};
 pub(super) struct Source {
     /// Its path below `src`, such as `mcp/wire.rs`.
     pub path: String,
+    /// The path of its module, such as `["mcp", "wire"]`; empty for the roots.
+    pub module: Vec<String>,
     /// Its text.
     pub text: String,
     /// What its product part names and defines.
@@ -42,6 +44,7 @@ impl Source {
             untyped: texts::untyped(&product),
             doc_comments: texts::doc_comments(&product),
             path: path.to_owned(),
+            module,
             text,
         }
     }
